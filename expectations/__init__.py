@@ -1,0 +1,1 @@
+"""Whether it can be trusted: suites, gates and their outcomes."""

@@ -1,0 +1,1 @@
+"""What is computed: the punctuator, window scopes, operators, the replay, the command line."""

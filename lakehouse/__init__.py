@@ -1,0 +1,1 @@
+"""Where things are: Delta tables, ingest, reading by arrival, state, ledger."""

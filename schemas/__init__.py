@@ -1,0 +1,1 @@
+"""What things are: streams, queries, windows and tables. Plain Python, no Spark."""
