@@ -2,8 +2,9 @@
 
 A lakehouse has one site for all subjects, `quality/data_docs`; what its pages are made of is beside it in
 `quality/gx`. On a local root both are written in place, one validation at a time. At a URI, Great
-Expectations cannot write: both folders are brought to a temporary folder, added to, and put back, through
-the file system (and the rights) by which Spark reaches the tables.
+Expectations cannot write: both folders are brought to a temporary folder, changed there, and the changes put
+back, through the file system (and the rights) by which Spark reaches the tables. Of two writers at a URI
+the later one's index stands, until the next validation lists all again.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from pyspark.sql import SparkSession
 from expectations.invariant import Fact
 from lakehouse.layout import Lakehouse
 
-# The index reads every validation it lists: it lists the last ones. All are in quality/validations.
+# The index reads every validation it lists, each time: the site has the last ones, quality/validations all.
 _LISTED = 200
+_FOLDERS = ("gx", "data_docs")
 
 
 def judge_facts(
@@ -45,6 +47,8 @@ def judge_facts(
         (f.invariant.name, f.checked, f.failures, json.dumps(f.examples, ensure_ascii=False)) for f in facts
     ]
     name = f"{suite}-{subject}"
+    if quality is not None:
+        _forget_oldest(quality)
     context = _context(quality)
     source = context.data_sources.add_or_update_spark(name="facts", persist=False)
     batch = source.add_dataframe_asset(name=name).add_batch_definition_whole_dataframe("measured")
@@ -92,9 +96,20 @@ def quality_folder(spark: SparkSession, lakehouse: Lakehouse) -> Iterator[Path]:
             yield folder
         return
     with tempfile.TemporaryDirectory(prefix="sluice-quality-") as local:
-        _copy(spark, root, local, ("gx", "data_docs"), up=False)
-        yield Path(local)
-        _copy(spark, root, local, ("gx", "data_docs"), up=True)
+        folder = Path(local)
+        _fetch(spark, root, folder)
+        before = _written(folder)
+        yield folder
+        _put_back(spark, root, folder, before)
+
+
+def _forget_oldest(quality: Path) -> None:
+    """Leave room for one validation more. Each is a file in a folder named for its time."""
+    for kept in (quality / "gx" / "validations", quality / "data_docs" / "validations"):
+        pages = [page for page in kept.rglob("*") if page.suffix in (".json", ".html")]
+        for page in sorted(pages, key=lambda page: page.parent.name)[: max(0, len(pages) - _LISTED + 1)]:
+            page.unlink()
+            page.parent.rmdir()
 
 
 def _context(quality: Path | None) -> Any:
@@ -118,10 +133,7 @@ def _context(quality: Path | None) -> Any:
             "class_name": "SiteBuilder",
             "show_how_to_buttons": False,
             "store_backend": _files(quality / "data_docs"),
-            "site_index_builder": {
-                "class_name": "DefaultSiteIndexBuilder",
-                "validation_results_limit": _LISTED,
-            },
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
         }
     config = DataContextConfig(
         store_backend_defaults=defaults,
@@ -136,20 +148,35 @@ def _files(folder: Path) -> dict[str, str]:
     return {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder)}
 
 
-def _copy(spark: SparkSession, root: str, local: str, names: Sequence[str], up: bool) -> None:
+def _written(folder: Path) -> dict[str, int]:
+    """When each file was written, by its path below `folder`."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".crc")
+    return {path.relative_to(folder).as_posix(): path.stat().st_mtime_ns for path in files}
+
+
+def _fetch(spark: SparkSession, root: str, folder: Path) -> None:
+    path, files = _file_system(spark, root)
+    for name in _FOLDERS:
+        if files.exists(path(f"{root}/{name}")):
+            files.copyToLocalFile(False, path(f"{root}/{name}"), path(folder.as_uri()), True)
+
+
+def _put_back(spark: SparkSession, root: str, folder: Path, before: dict[str, int]) -> None:
+    """File by file: Hadoop's copy of a folder onto one that exists puts it inside that one."""
+    path, files = _file_system(spark, root)
+    after = _written(folder)
+    for name in before.keys() - after.keys():
+        files.delete(path(f"{root}/{name}"), False)
+    for name, when in after.items():
+        if before.get(name) != when:
+            target = path(f"{root}/{name}")
+            files.mkdirs(target.getParent())
+            files.copyFromLocalFile(False, True, path((folder / name).as_uri()), target)
+
+
+def _file_system(spark: SparkSession, root: str) -> tuple[Any, Any]:
+    """Hadoop's class of paths, and the file system that holds `root`."""
     jvm = spark._jvm
     assert jvm is not None
-    hadoop = spark._jsc.hadoopConfiguration()
-    there = jvm.org.apache.hadoop.fs.Path(root)
-    files = there.getFileSystem(hadoop)
-    for name in names:
-        here, remote = (
-            jvm.org.apache.hadoop.fs.Path(f"file:{local}"),
-            jvm.org.apache.hadoop.fs.Path(there, name),
-        )
-        if up:
-            files.mkdirs(there)
-            # Into the parent, with overwrite: the folder merges with the one that is there.
-            files.copyFromLocalFile(False, True, jvm.org.apache.hadoop.fs.Path(here, name), there)
-        elif files.exists(remote):
-            files.copyToLocalFile(False, remote, here, True)
+    path = jvm.org.apache.hadoop.fs.Path
+    return path, path(root).getFileSystem(spark._jsc.hadoopConfiguration())

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from jobs.aggregates import Partials
 from jobs.lateness import close_windows, judge_late, look_up_closing
 from jobs.micro_batches import Cut, MicroBatch, number_batches
-from jobs.punctuator import Progress, advance_by_archive, advance_by_slack, never_advance, slack_of
+from jobs.punctuator import MARKS, Progress, advance_by_archive, advance_by_slack, never_advance, slack_of
 from jobs.running import join_null_safe
 from jobs.window_scope import assign_window_ids, summarise
 from schemas.columns import quoted
@@ -68,6 +68,17 @@ class Step:
     def release(self) -> None:
         for frame in self.kept:
             frame.unpersist()
+
+
+def empty_state(query: WindowQuery, archive: DataFrame) -> State:
+    """What a replay begins with: no pane, no mark, of the types that they will have."""
+    partials = Partials(query.aggregates)
+    groups = {f"group_{place}": F.expr(group.sql) for place, group in enumerate(query.groups)}
+    nothing = archive.limit(0).withColumns({**groups, "first_id": F.lit(0), "last_id": F.lit(0)})
+    ids = {"first_id": F.col("first_id").cast("bigint"), "last_id": F.col("last_id").cast("bigint")}
+    panes = partials.collect(partials.prepare(nothing.withColumns(ids)), *groups, *ids)
+    spark = archive.sparkSession
+    return State(spark.createDataFrame([], panes.schema), spark.createDataFrame([], MARKS))
 
 
 class StepRun:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -21,8 +24,11 @@ def delta_jars() -> list[str]:
     return [str(folder / jar) for jar in DELTA_JARS]
 
 
-def spark_session(master: str | None = None, app: str = "sluice") -> SparkSession:
-    """One session for this process. Under spark-submit the master and the JARs are already given."""
+def spark_session(master: str | None = None, app: str = "sluice", quiet: bool = False) -> SparkSession:
+    """One session for this process. Under spark-submit the master and the JARs are already given.
+
+    `quiet` keeps what the JVM says on stderr out of a user's terminal; if it does not start, that is shown.
+    """
     # Workers must run this interpreter, or Arrow functions miss our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Otherwise the driver binds to whatever interface the host name resolves to.
@@ -56,8 +62,32 @@ def spark_session(master: str | None = None, app: str = "sluice") -> SparkSessio
             # A shuffle partition a core: two hundred tiny ones cost more than the work in them.
             cores = str(2 * (os.cpu_count() or 1))
             builder = builder.config("spark.sql.shuffle.partitions", cores)
-    spark = builder.getOrCreate()
-    return spark
+    if not quiet:
+        return builder.getOrCreate()
+    with _jvm_stderr_aside():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _jvm_stderr_aside() -> Iterator[None]:
+    """The JVM inherits file descriptor 2 when it starts: for that moment it is a file."""
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield
+        except Exception as error:
+            os.dup2(terminal, 2)
+            aside.seek(0)
+            said = aside.read().decode(errors="replace").strip()
+            raise SluiceError(
+                f"Spark did not start: {said.splitlines()[-1] if said else error}",
+                "It needs Java 17 or later (JAVA_HOME or PATH), and a master that answers.",
+            ) from error
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
 
 
 def _quiet_logging() -> str:

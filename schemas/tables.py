@@ -172,6 +172,25 @@ def late_contract(stream: Stream, behind_type: str) -> TableContract:
     )
 
 
+def state_contract(groups: Sequence[Column], partials: Sequence[Column]) -> TableContract:
+    """One row is an open pane, or a mark of the punctuator; by step, so that a redone step finds its start."""
+    return TableContract(
+        comment="What the next step begins with",
+        columns=(
+            Column("step", "bigint", "the micro-batch after which this held", nullable=False),
+            Column("kind", "string", "pane or mark", nullable=False),
+            *groups,
+            Column("first_id", "bigint", "pane: its first window still open"),
+            Column("last_id", "bigint", "pane: its last window"),
+            *partials,
+            Column("mark_pattern", "string", "mark: the groups it is about, all where null"),
+            Column("mark_high", "string", "mark: the greatest value so far"),
+        ),
+        checks={"known_kind": "kind IN ('pane', 'mark')"},
+        partitioned_by=("step",),
+    )
+
+
 BATCHES_CONTRACT = TableContract(
     comment="Micro-batches replayed, one row each; written last, so what is here is done",
     columns=(
@@ -209,9 +228,11 @@ RUNS_CONTRACT = TableContract(
         Column("first_seq", "bigint", "first arrival to replay", nullable=False),
         Column("last_seq", "bigint", "last arrival to replay", nullable=False),
         Column("first_batch", "bigint", "number of its first micro-batch", nullable=False),
+        Column("last_batch", "bigint", "number of its last micro-batch", nullable=False),
         Column("batch_rows", "bigint", "rows a micro-batch, where it goes by rows"),
         Column("batch_span", "bigint", "microseconds of arrival a micro-batch, where it goes by span"),
         Column("fuse", "bigint", "micro-batches a Spark job", nullable=False),
+        Column("punctuation_first", "boolean", "whether it begins without rows", nullable=False),
         Column("close_at_end", "boolean", "whether windows still open were closed", nullable=False),
         Column("started_at", "timestamp", "when it began", nullable=False),
     ),

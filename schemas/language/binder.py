@@ -179,6 +179,7 @@ class Binder:
         for expression, bound in zip(expressions, bounds, strict=True):
             if common_type(first.type, bound.type) is None:
                 raise self._error(expression, *_why_not_compared(first, bound))
+        for expression, bound in zip(expressions, bounds, strict=True):
             if not is_ordered(bound.type) and not equality:
                 hint = "Compare it by = or <>, or compare a part of it."
                 raise self._error(expression, f"{bound.type} has no order.", hint)

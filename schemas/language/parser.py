@@ -13,7 +13,6 @@ from schemas.language.build_queries import TreeBuilder
 from schemas.language.diagnosis import diagnose
 from schemas.language.errors import QueryError
 from schemas.language.layout import bare_query
-from schemas.language.span import Span
 from schemas.language.tree import Statement
 from schemas.policy import Lateness, Punctuation
 from schemas.quantity import Quantity
@@ -70,10 +69,3 @@ def _parser() -> Lark:
         propagate_positions=True,
         maybe_placeholders=False,
     )
-
-
-def whole_span(text: str) -> Span:
-    """The span of a text from its first word to its last."""
-    stripped = text.strip()
-    start = text.find(stripped)
-    return Span.between(text, start, start + len(stripped))

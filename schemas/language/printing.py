@@ -80,9 +80,15 @@ def _term(query: Query, left: bool = False) -> str:
 
 
 def _select(select: Select) -> str:
-    distinct = f"DISTINCT {select.distinct.value} " if select.distinct else ""
+    items = [_item(item) for item in select.items]
+    if select.distinct is not None:
+        first = select.items[0]
+        # `KEEP -x` would read as a difference: parentheses keep the word apart from what follows.
+        if not isinstance(first.expression, Star):
+            items[0] = _operand(first.expression) + _alias(first.alias)
+        items[0] = f"DISTINCT {select.distinct.value} {items[0]}"
     lines = [
-        f"SELECT {distinct}{', '.join(map(_item, select.items))}",
+        f"SELECT {', '.join(items)}",
         f"FROM {', '.join(map(_source, select.sources))}",
     ]
     if select.where is not None:

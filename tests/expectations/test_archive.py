@@ -153,8 +153,13 @@ BROKEN: list[tuple[str, list[dict[str, Any]], int, list[dict[str, Any]]]] = [
     ),
     (
         "key_unique",
-        [*sound(), tuple_at(7, ts=at(1.5)), tuple_at(8, ts=at(1.5)), tuple_at(9, **{"seg-id": None})]
-        + [tuple_at(10, ts=at(8.5), **{"seg-id": None})],
+        [
+            *sound(),
+            tuple_at(7, ts=at(1.5)),
+            tuple_at(8, ts=at(1.5)),
+            tuple_at(9, **{"seg-id": None}),
+            tuple_at(10, ts=at(8.5), **{"seg-id": None}),
+        ],
         2,
         [{"seg-id": 1, "ts": "2026-01-01T12:00:01.500000Z", "first_seq": 2, "last_seq": 8, "rows": 3}],
     ),
@@ -180,7 +185,9 @@ def test_a_broken_archive_breaks_exactly_that_invariant(
         assert expected.items() <= shown.items()
 
 
-def test_columns_that_are_not_as_declared_are_named_and_the_rest_is_still_checked(spark: SparkSession) -> None:
+def test_columns_that_are_not_as_declared_are_named_and_the_rest_is_still_checked(
+    spark: SparkSession,
+) -> None:
     archive = archive_of(spark, [*sound(), tuple_at(6, **{"seg-id": 2})])
     changed = archive.selectExpr("* except (speed)", "cast(speed as string) as speed", "1 as extra")
     broken = failed(measure_archive(changed, traffic()))
@@ -234,14 +241,18 @@ def test_ends_of_ranges_are_exact_in_every_type(
     from expectations.ranges import breaks_range
 
     attributes = {"v": attribute_type, "ts": "timestamp"}
-    stream = declare_stream({"stream": "S", "attributes": attributes, "timestamp": "ts", "ranges": {"v": ends}})
+    stream = declare_stream(
+        {"stream": "S", "attributes": attributes, "timestamp": "ts", "ranges": {"v": ends}}
+    )
     rows = spark.sql(f"SELECT cast({values} AS {attribute_type}) AS v")
     assert rows.where(breaks_range(stream.ranges[0])).count() == failures
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.usefixtures("small_blocks")
-def test_differential_counts_in_blocks_equal_counts_in_one_sorted_list(spark: SparkSession, seed: int) -> None:
+def test_differential_counts_in_blocks_equal_counts_in_one_sorted_list(
+    spark: SparkSession, seed: int
+) -> None:
     dice = random.Random(seed)
     positions = sorted((dice.randint(1, 20), dice.randint(1, 20)) for _ in range(15))
     shuffled = dice.sample(positions, len(positions))

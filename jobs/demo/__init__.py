@@ -1,0 +1,1 @@
+"""The example queries that `sluice init` puts into a project."""
