@@ -31,7 +31,7 @@ class Partials:
     aggregates: tuple[Aggregate, ...]
     _terms: dict[str, _Term] = field(default_factory=dict)
     _kept: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _limbs: dict[str, str] = field(default_factory=dict)
+    _limbs: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for aggregate in self.aggregates:
@@ -44,9 +44,7 @@ class Partials:
     def prepare(self, rows: DataFrame) -> DataFrame:
         """`rows` with every argument, and the limbs of those that are summed as doubles."""
         rows = rows.withColumns({term.column: F.expr(term.sql) for term in self._terms.values()})
-        for name, column in self._limbs.items():
-            rows = cut_into_limbs(rows, column, name)
-        return rows
+        return cut_into_limbs(rows, self._limbs) if self._limbs else rows
 
     def collect(self, rows: DataFrame, *by: str) -> DataFrame:
         """Partials of prepared rows."""
@@ -65,9 +63,7 @@ class Partials:
 
     def finish(self, partials: DataFrame) -> DataFrame:
         """`partials` with the answer of aggregate k in the column `answer_k`."""
-        for name in self._limbs:
-            partials = put_together(partials, name, f"{name}_sum")
-        return partials.withColumns(
+        return put_together(partials, self._limbs).withColumns(
             {answer_column(k): F.expr(self._answer(one)) for k, one in enumerate(self.aggregates)}
         )
 
@@ -77,7 +73,8 @@ class Partials:
             self._kept[f"{column}_count"] = (f"count({column})", f"sum({column}_count)")
         if aggregate.function in ("sum", "avg"):
             if aggregate.type == "double":
-                self._limbs[column] = column
+                if column not in self._limbs:
+                    self._limbs.append(column)
             else:
                 type_ = sum_type(aggregate.type)
                 # Adding up sums would widen a decimal again and again.

@@ -30,8 +30,9 @@ def read_patterns(query: WindowQuery, punctuations: DataFrame) -> DataFrame:
     entry = f"entries[{_text(attribute.name)}]"
     parts = entries.select(
         "pos",
-        F.expr(f"to_json(map_filter(entries, (k, v) -> k <> {_text(attribute.name)}), map('ignoreNullFields', 'false'))")
-        .alias("others"),
+        F.expr(
+            f"to_json(map_filter(entries, (k, v) -> k <> {_text(attribute.name)}), map('ignoreNullFields', 'false'))"
+        ).alias("others"),
         F.expr(f"map_contains_key(entries, {_text(attribute.name)})").alias("named"),
         F.expr(f"coalesce({entry} like '{{%', false)").alias("is_range"),
         F.expr(f"get_json_object({entry}, '$.from')").alias("low"),
@@ -44,7 +45,9 @@ def read_patterns(query: WindowQuery, punctuations: DataFrame) -> DataFrame:
     return moving.select(
         "pos",
         "others",
-        F.expr(f"cast(if(closed, {axis.after_sql(measure)}, {measure}) as {axis.measure_type})").alias("high"),
+        F.expr(f"cast(if(closed, {axis.after_sql(measure)}, {measure}) as {axis.measure_type})").alias(
+            "high"
+        ),
         F.expr("to is null").alias("endless"),
     )
 
@@ -78,7 +81,8 @@ def count_for_groups(
                 ),
             )
             .withColumn(
-                f"{column}_is", F.expr(f"if({column}_kind = '{_CONSTANT}', cast(entry as {group.type}), null)")
+                f"{column}_is",
+                F.expr(f"if({column}_kind = '{_CONSTANT}', cast(entry as {group.type}), null)"),
             )
             .withColumn(f"{column}_range", F.expr(f"if({column}_kind = '{_RANGE}', entry, null)"))
         )
@@ -113,7 +117,9 @@ def _inside(column: str, type_: str) -> str:
         return f"coalesce(get_json_object({column}_range, '$.{name}') = 'true', false)"
 
     low = f"({end('from')} is null or {column} > {end('from')} or (not {flag('from_open')} and {column} = {end('from')}))"
-    high = f"({end('to')} is null or {column} < {end('to')} or ({flag('to_closed')} and {column} = {end('to')}))"
+    high = (
+        f"({end('to')} is null or {column} < {end('to')} or ({flag('to_closed')} and {column} = {end('to')}))"
+    )
     real = f"{column} is not null" + (f" and not isnan({column})" if type_ == "double" else "")
     return f"({real} and {low} and {high})"
 

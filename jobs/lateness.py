@@ -54,8 +54,7 @@ def judge_late(query: WindowQuery, late: DataFrame, progress: Progress) -> DataF
     `partly` late: still in a window."""
     marked = late.withColumns({"order": F.col("seq"), "is_tuple": F.lit(True)})
     blank = {
-        name: F.lit(None).cast(field.dataType)
-        for name, field in ((f.name, f) for f in marked.schema.fields)
+        name: F.lit(None).cast(field.dataType) for name, field in ((f.name, f) for f in marked.schema.fields)
     }
     advances = progress.highs_before(late)
     given = {*progress.by, "order", "is_tuple"}

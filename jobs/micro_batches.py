@@ -63,11 +63,14 @@ def plan_batches(
     if cut.rows is not None:
         count = -(-(last_seq - first + 1) // cut.rows)
         ranges = [
-            (key, first + key * cut.rows, min(last_seq, first + (key + 1) * cut.rows - 1)) for key in range(count)
+            (key, first + key * cut.rows, min(last_seq, first + (key + 1) * cut.rows - 1))
+            for key in range(count)
         ]
     else:
         inside = arrivals.where(f"seq between {first} and {last_seq}")
-        spans = inside.groupBy(F.expr(cut.key_sql).alias("key")).agg(F.min("seq"), F.max("seq")).orderBy("key")
+        spans = (
+            inside.groupBy(F.expr(cut.key_sql).alias("key")).agg(F.min("seq"), F.max("seq")).orderBy("key")
+        )
         ranges = [(row[0], row[1], row[2]) for row in spans.collect()]
     start = first_batch + len(batches)
     return batches + [MicroBatch(start + n, begin, end, key) for n, (key, begin, end) in enumerate(ranges)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -75,28 +76,26 @@ def advance_by_slack(
     query: WindowQuery,
     cells: DataFrame,
     tuples: DataFrame,
-    marks: DataFrame,
+    known: Any,
+    seen: Any,
     first_seq: int,
     last_seq: int,
     block: int,
 ) -> Progress:
     """Progress where each tuple moves the bound. `cells` summarise `tuples` (see jobs.window_scope); both also
-    hold the tuples before the step that a slack of rows has held back until now."""
+    hold the tuples before the step that a slack of rows has held back until now. `known` is the greatest measure
+    before the step, `seen` the greatest of the cells."""
     spark = cells.sparkSession
     measure = query.window.axis.measure_type
-    before = marks.select(F.col("mark_high").cast(measure).alias("high")).groupBy().agg(F.max("high").alias("high"))
-    totals = cells.agg(F.max("high")).unionAll(before).collect()
-    (seen,), (known,) = totals
     high = max((value for value in (seen, known) if value is not None), default=None)
-    highs = spark.createDataFrame([(known, high)], f"known {measure}, high {measure}")
-    closed = highs.select(F.expr(reached_sql(query, "known")), F.expr(reached_sql(query, "high"))).head()
-    assert closed is not None
-    moved = cells.where(f"reached is not null and pos <= {last_seq}").select(
-        F.col("pos"), F.col("reached"), F.col("released_at")
-    )
-    if closed[0] is not None:
-        carried = [(first_seq - 1, closed[0], None)]
-        moved = moved.unionAll(spark.createDataFrame(carried, "pos bigint, reached bigint, released_at timestamp"))
+    moved = cells.where(f"reached is not null and pos <= {last_seq}").select("pos", "reached", "released_at")
+    if known is not None:
+        before = spark.range(1).selectExpr(
+            f"{first_seq - 1}L as pos",
+            f"{_reached(query, known)}L as reached",
+            "cast(null as timestamp) as released_at",
+        )
+        moved = moved.unionAll(before)
 
     def highs_before(late: DataFrame) -> DataFrame:
         """Only a tuple above all that came before its block can be the greatest before a late one in it."""
@@ -106,9 +105,9 @@ def advance_by_slack(
         # A block without advances of its own still has what came before it.
         at = wanted.join(_extend(carried, wanted, known, measure), "block")
         _, rows = slack_of(query)
-        events = tuples.select(F.expr(f"seq + {rows}L").alias("pos"), F.col("measure").alias("high")).withColumn(
-            "block", F.expr(f"pos div {block}L")
-        )
+        events = tuples.select(
+            F.expr(f"seq + {rows}L").alias("pos"), F.col("measure").alias("high")
+        ).withColumn("block", F.expr(f"pos div {block}L"))
         inside = events.join(F.broadcast(at.withColumnRenamed("high", "before")), "block")
         records = inside.where("high is not null and (before is null or high > before)").select("pos", "high")
         starts = at.where("high is not null").select(F.expr(f"block * {block}L - 1").alias("pos"), "high")
@@ -119,11 +118,18 @@ def advance_by_slack(
         advances=moved,
         highs_before=highs_before,
         block=block,
-        closed_to=closed[1],
-        marks=spark.createDataFrame(
-            [] if high is None else [(None, str(high))], MARKS
+        closed_to=None if high is None else _reached(query, high),
+        marks=spark.range(0 if high is None else 1).selectExpr(
+            "cast(null as string) as mark_pattern", f"'{high}' as mark_high"
         ),
     )
+
+
+def _reached(query: WindowQuery, high: Any) -> int:
+    """The last window that a high closes."""
+    axis = query.window.axis
+    span, _ = slack_of(query)
+    return query.window.reached(axis.position_of(high) - int(span * 10**axis.places))
 
 
 def _extend(carried: DataFrame, wanted: DataFrame, known: object, measure: str) -> DataFrame:

@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from jobs.micro_batches import DEFAULT_BATCH_ROWS, Cut, MicroBatch, choose_fuse, fuse, plan_batches
-from jobs.punctuator import MARKS
 from jobs.step import State, Step, StepRun, empty_state
 from lakehouse import delta_table
 from lakehouse.layout import Lakehouse
@@ -89,9 +88,7 @@ class _Replay:
         self.spark, self.lakehouse, self.query, self.options = spark, lakehouse, query, options
         self.tables = QueryTables(spark, lakehouse, query.name, query.revision)
 
-    def run(
-        self, check: CheckArchive | None, progress: ReportProgress | None, dry_run: bool
-    ) -> ReplayReport:
+    def run(self, check: CheckArchive | None, progress: ReportProgress | None, dry_run: bool) -> ReplayReport:
         ledger = Ledger() if self.options.fresh else self.tables.ledger()
         if ledger.last_batch == 0:
             ledger = Ledger()
@@ -102,7 +99,8 @@ class _Replay:
             assert ledger.run is not None
             if dry_run:
                 raise SluiceError(
-                    f"The last run of {self.query.name} was cut short.", "Replay once without --dry-run to finish it."
+                    f"The last run of {self.query.name} was cut short.",
+                    "Replay once without --dry-run to finish it.",
                 )
             ledger = self._finish_interrupted_step(ledger.run, ledger)
         last_archived = archive.agg(F.max("seq")).head()
@@ -306,7 +304,10 @@ class _Replay:
 
     def _state_rows(self, step: Step, version: int) -> DataFrame:
         panes = step.state.panes.withColumns(
-            {"kind": F.lit("pane"), **{name: F.lit(None).cast("string") for name in ("mark_pattern", "mark_high")}}
+            {
+                "kind": F.lit("pane"),
+                **{name: F.lit(None).cast("string") for name in ("mark_pattern", "mark_high")},
+            }
         )
         marks = step.state.marks.withColumn("kind", F.lit("mark"))
         rows = panes.unionByName(marks, allowMissingColumns=True)
@@ -316,7 +317,9 @@ class _Replay:
     def _late_rows(self, late: DataFrame, run: Run) -> DataFrame:
         attributes = [attribute.column for attribute in self.query.stream.attributes]
         own = ("seq", "arrived_at", "missed_from", "missed_to", "missed", "behind", "batch_id")
-        return late.select(*(f"`{name}`" for name in (*attributes, *own))).withColumn("run_id", F.lit(run.run_id))
+        return late.select(*(f"`{name}`" for name in (*attributes, *own))).withColumn(
+            "run_id", F.lit(run.run_id)
+        )
 
     def _ensure(self, results: StructType, step: Step) -> None:
         axis = self.query.window.axis
@@ -326,7 +329,10 @@ class _Replay:
         ]
         panes = step.state.panes.schema
         kept = {f"group_{place}": g.attribute.name for place, g in enumerate(self.query.groups)}
-        own = [Column(name, panes[name].dataType.simpleString(), f"pane: group {of}") for name, of in kept.items()]
+        own = [
+            Column(name, panes[name].dataType.simpleString(), f"pane: group {of}")
+            for name, of in kept.items()
+        ]
         partials = [
             Column(field.name, field.dataType.simpleString(), "pane: a partial aggregate")
             for field in panes.fields
@@ -338,4 +344,7 @@ class _Replay:
             "late": late_contract(self.query.stream, axis.behind_type),
             "state": state_contract(own, partials),
         }
-        self.tables.ensure({table: contract for table, contract in missing.items() if not self.tables.exists(table)} or {"state": missing["state"]})
+        self.tables.ensure(
+            {table: contract for table, contract in missing.items() if not self.tables.exists(table)}
+            or {"state": missing["state"]}
+        )

@@ -14,16 +14,12 @@ from pyspark.sql import functions as F
 _BLOCK = 1 << 14
 
 
-def least_at_or_above(
-    rows: DataFrame, key: str, values: Sequence[str], by: Sequence[str] = ()
-) -> DataFrame:
+def least_at_or_above(rows: DataFrame, key: str, values: Sequence[str], by: Sequence[str] = ()) -> DataFrame:
     """`rows` with each of `values` replaced by its least over the rows (of `by`) with a key at or above."""
     block = F.expr(f"({key} - pmod({key}, {_BLOCK}L)) div {_BLOCK}L")
     blocked = rows.withColumn("_block", block)
     summary = blocked.groupBy(*by, "_block").agg(*(F.min(v).alias(f"_least_{v}") for v in values))
-    following = (
-        _partition(by).orderBy(F.col("_block").desc()).rowsBetween(Window.unboundedPreceding, -1)
-    )
+    following = _partition(by).orderBy(F.col("_block").desc()).rowsBetween(Window.unboundedPreceding, -1)
     carried = summary.select(
         *by, "_block", *(F.min(f"_least_{v}").over(following).alias(f"_after_{v}") for v in values)
     )

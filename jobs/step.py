@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from jobs.aggregates import Partials
@@ -66,7 +66,8 @@ class Step:
     kept: tuple[DataFrame, ...]
 
     def release(self) -> None:
-        for frame in self.kept:
+        # Last made first: Spark makes the plans of whatever is still kept on top of a frame anew.
+        for frame in reversed(self.kept):
             frame.unpersist()
 
 
@@ -107,19 +108,22 @@ class StepRun:
     def run(self, state: State) -> Step:
         tuples = self._tuples(self.first_seq)
         cells = self._keep(self._cells())
-        progress = self._progress(cells, tuples, state)
+        totals = cells.groupBy("key").agg(
+            F.sum("rows"), F.sum("out_of_range"), F.sum("refused"), F.max("high"), F.count("*")
+        )
+        by_key = {row[0]: row for row in totals.collect()}
+        progress = self._progress(cells, by_key, tuples, state)
         self.kept.extend(progress.kept)
         wanted = self._wanted_windows(cells, tuples, state, progress)
         closings = self._keep(close_windows(progress, wanted))
-        windows = closings.count()
+        windows = sum(row[5] for row in by_key.values())
         late = self._late(cells, tuples, closings, progress, windows)
         panes = self._keep(self._panes(tuples, closings, late, progress, windows, state))
-        open_panes = self._open_panes(panes, progress)
         return Step(
             results=self._results(panes, closings, progress),
             late=late,
-            state=State(open_panes, progress.marks),
-            counts=self._count(cells, late),
+            state=State(self._open_panes(panes, progress), progress.marks),
+            counts=self._count(by_key, late),
             kept=tuple(self.kept),
         )
 
@@ -140,19 +144,31 @@ class StepRun:
         return self._tuples(max(1, self.first_seq - rows))
 
     def _cells(self) -> DataFrame:
-        return summarise(
-            self.query, self._held_back(), self.cut, self.first_seq, self.last_seq, self.block
-        )
+        return summarise(self.query, self._held_back(), self.cut, self.first_seq, self.last_seq, self.block)
 
-    def _progress(self, cells: DataFrame, tuples: DataFrame, state: State) -> Progress:
+    def _progress(
+        self, cells: DataFrame, by_key: dict[int, Row], tuples: DataFrame, state: State
+    ) -> Progress:
         policy = self.query.punctuation
         if self.query.window.axis.is_row_num or not isinstance(policy, Archive | End):
+            known = state.marks.select(F.col("mark_high").cast(self.query.window.axis.measure_type)).collect()
             return advance_by_slack(
-                self.query, cells, self._held_back(), state.marks, self.first_seq, self.last_seq, self.block
+                self.query,
+                cells,
+                self._held_back(),
+                known[0][0] if known else None,
+                max((row[4] for row in by_key.values() if row[4] is not None), default=None),
+                self.first_seq,
+                self.last_seq,
+                self.block,
             )
         if isinstance(policy, End) or self.punctuations is None:
             return never_advance(self.query, self.archive.sparkSession)
-        groups = tuples.where("first_id is not null").select(*self.groups).unionAll(state.panes.select(*self.groups))
+        groups = (
+            tuples.where("first_id is not null")
+            .select(*self.groups)
+            .unionAll(state.panes.select(*self.groups))
+        )
         return advance_by_archive(
             self.query, self.punctuations, groups.distinct(), state.marks, self.first_seq, self.last_seq
         )
@@ -162,7 +178,9 @@ class StepRun:
     ) -> DataFrame:
         """Windows whose closing is asked for: every first window of a tuple, and all that may close now."""
         if progress.by:
-            spans = tuples.where("first_id is not null").select(*progress.by, "first_id", "last_id").distinct()
+            spans = (
+                tuples.where("first_id is not null").select(*progress.by, "first_id", "last_id").distinct()
+            )
         else:
             spans = cells.where("first_id is not null").select("first_id", "last_id").distinct()
         closing = spans.unionAll(state.panes.select(*progress.by, "first_id", "last_id"))
@@ -258,7 +276,10 @@ class StepRun:
         """The columns of the results table, all but the run's."""
         window, axis = self.query.window, self.query.window.axis
         shown = windows.withColumns(
-            {group.column: F.col(column) for column, group in zip(self.groups, self.query.groups, strict=True)}
+            {
+                group.column: F.col(column)
+                for column, group in zip(self.groups, self.query.groups, strict=True)
+            }
         )
         if self.query.having is not None:
             shown = shown.where(self.query.having)
@@ -288,13 +309,15 @@ class StepRun:
             "batch_id",
         )
 
-    def _answer_id(self) -> F.Column:  # type: ignore[name-defined]
+    def _answer_id(self) -> Column:
         """Window id and group, in one text: what a value could be mistaken for is escaped."""
         escaped = (
             f"coalesce(replace(replace(cast({column} as string), '\\\\', '\\\\\\\\'), '|', '\\\\|'), '\\\\N')"
             for column in self.groups
         )
-        return F.expr(f"concat_ws('|', window_id, {', '.join(escaped)})" if self.groups else "cast(window_id as string)")
+        return F.expr(
+            f"concat_ws('|', window_id, {', '.join(escaped)})" if self.groups else "cast(window_id as string)"
+        )
 
     def _open_panes(self, panes: DataFrame, progress: Progress) -> DataFrame:
         """Panes that a later step still needs, without the windows that are done: the same however we got here."""
@@ -309,7 +332,7 @@ class StepRun:
         )
         return self.partials.merge(remaining, *self.groups, "first_id", "last_id")
 
-    def _count(self, cells: DataFrame, late: DataFrame | None) -> dict[int, BatchCounts]:
+    def _count(self, by_key: dict[int, Row], late: DataFrame | None) -> dict[int, BatchCounts]:
         """How rows ended, by micro-batch. Lateness is judged before WHERE."""
         missed: dict[int, tuple[int, int, int]] = {}
         if late is not None:
@@ -317,11 +340,11 @@ class StepRun:
                 F.expr("count_if(not partly)"), F.expr("count_if(partly)"), F.expr("count_if(not passes)")
             )
             missed = {row[0]: (row[1], row[2], row[3]) for row in counted.collect()}
-        totals = cells.where("rows > 0").groupBy("key").agg(F.sum("rows"), F.sum("out_of_range"), F.sum("refused"))
-        by_key = {row[0]: (row[1], row[2], row[3]) for row in totals.collect()}
         counts = {}
         for batch in self.batches:
-            rows, out_of_range, refused = by_key.get(batch.key, (0, 0, 0)) if batch.rows else (0, 0, 0)
+            rows = out_of_range = refused = 0
+            if batch.rows and batch.key in by_key:
+                _, rows, out_of_range, refused, *_ = by_key[batch.key]
             not_in_time, partly, refused_late = missed.get(batch.batch_id, (0, 0, 0))
             counts[batch.batch_id] = BatchCounts(
                 rows, not_in_time, partly, out_of_range, refused - refused_late

@@ -1,6 +1,6 @@
 """What spark-submit runs: the command line `sluice`, in a process that Spark started.
 
-    spark-submit --jars … jobs/submit.py replay QUERY --until SEQ
+spark-submit --jars … jobs/submit.py replay QUERY --until SEQ
 """
 
 from __future__ import annotations

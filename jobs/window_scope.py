@@ -26,7 +26,9 @@ def assign_window_ids(query: WindowQuery, arrivals: DataFrame) -> DataFrame:
     )
 
 
-def summarise(query: WindowQuery, tuples: DataFrame, cut: Cut, first_seq: int, last_seq: int, block: int) -> DataFrame:
+def summarise(
+    query: WindowQuery, tuples: DataFrame, cut: Cut, first_seq: int, last_seq: int, block: int
+) -> DataFrame:
     """One row a cell: tuples of one micro-batch, one run of arrivals (`block`) and one reach of the axis.
 
     Everything that lateness needs of the archive is in the cells, and they are few. With slack of rows, tuples

@@ -9,7 +9,7 @@ from schemas.tables import TableContract
 
 
 def exists(spark: SparkSession, path: str) -> bool:
-    return DeltaTable.isDeltaTable(spark, path)
+    return bool(DeltaTable.isDeltaTable(spark, path))
 
 
 def ensure(spark: SparkSession, path: str, contract: TableContract) -> None:
@@ -18,7 +18,9 @@ def ensure(spark: SparkSession, path: str, contract: TableContract) -> None:
         return
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(contract.comment)
     for column in contract.columns:
-        builder = builder.addColumn(column.name, column.type, nullable=column.nullable, comment=column.comment)
+        builder = builder.addColumn(
+            column.name, column.type, nullable=column.nullable, comment=column.comment
+        )
     if contract.partitioned_by:
         builder = builder.partitionedBy(*contract.partitioned_by)
     for name, condition in contract.checks.items():
@@ -52,7 +54,7 @@ def read(spark: SparkSession, path: str, version: int | None = None) -> DataFram
 
 
 def latest_version(spark: SparkSession, path: str) -> int:
-    return int(DeltaTable.forPath(spark, path).history(1).select("version").head()[0])  # type: ignore[index]
+    return int(DeltaTable.forPath(spark, path).history(1).select("version").head()[0])
 
 
 def remove(spark: SparkSession, path: str) -> None:

@@ -7,6 +7,7 @@ one, and no comparison with a bound can tell the difference. So nothing is compu
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -102,8 +103,11 @@ class Axis:
             return parse_timestamp(value)
         if self.type == "date":
             return date.fromisoformat(str(value)).toordinal() - date(1970, 1, 1).toordinal()
-        exact = _exact(value)
-        return (exact * 10**self.places).__floor__()
+        return math.floor(_exact(value) * 10**self.places)
+
+    def position_of(self, measure: Any) -> int:
+        """The position of a measure."""
+        return math.floor(_exact(measure) * 10**self.places) if self._has_places else int(measure)
 
     @property
     def measure_type(self) -> str:
@@ -152,7 +156,11 @@ class Axis:
 
     @property
     def behind_type(self) -> str:
-        return f"decimal(38,{max(self.scale, self.places)})" if self.type.startswith("decimal") else self.measure_type
+        return (
+            f"decimal(38,{max(self.scale, self.places)})"
+            if self.type.startswith("decimal")
+            else self.measure_type
+        )
 
     def after_sql(self, measure: str) -> str:
         """SQL for the least bound that a promise up to and including `measure` gives."""
@@ -173,9 +181,7 @@ class Axis:
         """
         power = f"{10**self.places}D"
         rough = f"floor({column} * {power})"
-        near = (
-            f"({rough} + if({column} >= ({rough} + 1) / {power}, 1, 0) - if({column} < {rough} / {power}, 1, 0))"
-        )
+        near = f"({rough} + if({column} >= ({rough} + 1) / {power}, 1, 0) - if({column} < {rough} / {power}, 1, 0))"
         printed = f"try_cast(cast({column} as string) as decimal(38,18))"
         far = f"try_cast(try_multiply(floor({printed}, {self.places}), {10**self.places}BD) as bigint)"
         return (

@@ -97,7 +97,11 @@ class _Binding:
         if found is None:
             near = get_close_matches(source.name, [s.name for s in self.streams.values()], n=1)
             known = ", ".join(sorted(s.name for s in self.streams.values())) or "none"
-            hint = f"Did you mean {near[0]}?" if near else f"Declared are: {known}. Add streams/{source.name}.yaml."
+            hint = (
+                f"Did you mean {near[0]}?"
+                if near
+                else f"Declared are: {known}. Add streams/{source.name}.yaml."
+            )
             raise QueryError.at(self.text, source.span, f"there is no stream {source.name}.", hint, self.name)
         return found
 
@@ -118,15 +122,20 @@ class _Binding:
     def _window(self, source: tree.StreamSource, punctuation: Punctuation) -> SlidingWindow:
         clause = source.window
         if clause is None:
-            raise self._not_yet(source.span, "a query without a window is", "Add [RANGE … SLIDE …] to the stream.")
+            raise self._not_yet(
+                source.span, "a query without a window is", "Add [RANGE … SLIDE …] to the stream."
+            )
         self._refuse_other_kinds(clause)
-        assert clause.range is not None and clause.slide is not None
+        assert clause.range is not None
+        assert clause.slide is not None
         axis = self._axis(clause)
         slack = punctuation.quantity if isinstance(punctuation, SlackSpan) else None
-        if slack is not None and (slack.value == 0 and slack.unit is None or axis.is_row_num):
+        if slack is not None and ((slack.value == 0 and slack.unit is None) or axis.is_row_num):
             slack = None
         origin = None if clause.origin is None else self._origin(axis, clause.origin)
-        axis = axis.resolving(clause.range, clause.slide, slack, origin if isinstance(origin, Fraction) else None)
+        axis = axis.resolving(
+            clause.range, clause.slide, slack, origin if isinstance(origin, Fraction) else None
+        )
         range_, slide = self._steps(axis, clause.range), self._steps(axis, clause.slide)
         if slack is not None:
             self._fit_slack(axis, slack)
@@ -134,7 +143,9 @@ class _Binding:
             self._refuse_row_slack()
         for quantity, steps in ((clause.range, range_), (clause.slide, slide)):
             if steps <= 0:
-                raise QueryError.at(self.text, quantity.span, "a window needs a length above 0.", "Use 1 or more.")
+                raise QueryError.at(
+                    self.text, quantity.span, "a window needs a length above 0.", "Use 1 or more."
+                )
         if axis.is_row_num:
             return SlidingWindow(axis, range_, slide, 1, True)
         position = int(origin * 10**axis.places) if isinstance(origin, Fraction) else origin
@@ -146,7 +157,10 @@ class _Binding:
         slides_by_tuple = clause.slide is not None and clause.slide.unit is Unit.ROWS
         ranges_by_rows = clause.range is not None and clause.range.unit is Unit.ROWS
         kinds = (
-            (clause.rattr or clause.sattr or (slides_by_tuple and not ranges_by_rows), "a slide-by-tuple window is"),
+            (
+                clause.rattr or clause.sattr or (slides_by_tuple and not ranges_by_rows),
+                "a slide-by-tuple window is",
+            ),
             (clause.pattr, "a partitioned window (PATTR) is"),
             (clause.rows is not None, "a count window (ROWS n) is"),
             (clause.unbounded or clause.start_at or clause.end_at, "a landmark window is"),
@@ -180,7 +194,11 @@ class _Binding:
 
     def _axis_of(self, attribute: Attribute) -> Axis:
         granule = self.stream.granule if attribute == self.stream.timestamp else None
-        micros = 1 if granule is None else granule.days * 86_400_000_000 + granule.seconds * 10**6 + granule.microseconds
+        micros = (
+            1
+            if granule is None
+            else granule.days * 86_400_000_000 + granule.seconds * 10**6 + granule.microseconds
+        )
         return Axis(attribute, granule=micros)
 
     def _steps(self, axis: Axis, quantity: Quantity) -> int:
@@ -244,7 +262,11 @@ class _Binding:
             ) from None
         if axis.scale >= 0 and (exact * 10**axis.scale).denominator != 1:
             raise QueryError.at(
-                self.text, literal.span, f"ORIGIN {value} is finer than the steps of {axis.name}.", "Round it.", self.name
+                self.text,
+                literal.span,
+                f"ORIGIN {value} is finer than the steps of {axis.name}.",
+                "Round it.",
+                self.name,
             )
         return exact
 
@@ -263,13 +285,15 @@ class _Binding:
         for expression in (*select.group_by, *named):
             if not isinstance(expression, tree.Name):
                 raise self._not_yet(expression.span, "GROUP BY an expression is", "Group by attributes.")
-            found = self.scope.resolve(expression, self.text)
-            if found.column == "seq":
+            resolved = self.scope.resolve(expression, self.text)
+            if resolved.column == "seq":
                 raise QueryError.at(
                     self.text, expression.span, "row-num is another in every row.", "Leave it out.", self.name
                 )
-            attribute = self.stream.attribute(found.name)
-            groups.setdefault(found.name, Group(attribute, storage_name(aliases.get(found.name, found.name))))
+            attribute = self.stream.attribute(resolved.name)
+            groups.setdefault(
+                resolved.name, Group(attribute, storage_name(aliases.get(resolved.name, resolved.name)))
+            )
         return tuple(groups.values())
 
     def _answers(
@@ -291,7 +315,9 @@ class _Binding:
                     columns[call] = Bound(quoted(f"answer_{len(aggregates)}"), bound.type)
                     aggregates[call] = Aggregate(bound.function, argument, type_)
         if not aggregates:
-            raise self._not_yet(select.span, "a query without an aggregate is", "Select count(*), for instance.")
+            raise self._not_yet(
+                select.span, "a query without an aggregate is", "Select count(*), for instance."
+            )
         inside = Scope.of(
             {g.attribute.name: (g.type, g.column) for g in groups}, self.scope.qualifiers[0], row_num=None
         )
@@ -301,9 +327,13 @@ class _Binding:
             if isinstance(item.expression, tree.Name):
                 continue
             column = item.alias or default_name(item.expression, self.text, self.scope)
-            outputs.append(Output(storage_name(column), bind(item.expression, inside, self.text, columns).sql))
+            outputs.append(
+                Output(storage_name(column), bind(item.expression, inside, self.text, columns).sql)
+            )
         having = select.having
-        condition = None if having is None else bind_condition(having, inside, self.text, columns, "HAVING").sql
+        condition = (
+            None if having is None else bind_condition(having, inside, self.text, columns, "HAVING").sql
+        )
         return tuple(aggregates.values()), tuple(outputs), condition
 
     def _check_names(self, select: tree.Select, query: WindowQuery) -> None:
@@ -311,6 +341,10 @@ class _Binding:
         for column in [g.column for g in query.groups] + [o.column for o in query.outputs]:
             if column.lower() in seen:
                 raise QueryError.at(
-                    self.text, select.span, f"two columns are called {column}.", "Name one with AS.", self.name
+                    self.text,
+                    select.span,
+                    f"two columns are called {column}.",
+                    "Name one with AS.",
+                    self.name,
                 )
             seen.add(column.lower())

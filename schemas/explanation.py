@@ -11,16 +11,29 @@ def explain_query(query: WindowQuery) -> list[tuple[str, str]]:
     window, axis = query.window, query.window.axis
     windows_a_tuple = -(-window.range // window.slide)
     groups = ", ".join(group.attribute.name for group in query.groups) or "none"
-    slides = "tumbles" if window.range == window.slide else "leaves gaps" if window.range < window.slide else "slides"
+    slides = (
+        "tumbles"
+        if window.range == window.slide
+        else "leaves gaps"
+        if window.range < window.slide
+        else "slides"
+    )
     first = window.window_ids(window.origin).start
     return [
         ("query", query.text.strip().replace("\n", " ")),
         ("stream", query.stream.name),
-        ("window", f"on {axis.name} ({axis.type}); it {slides}: a tuple is in at most {windows_a_tuple} windows"),
+        (
+            "window",
+            f"on {axis.name} ({axis.type}); it {slides}: a tuple is in at most {windows_a_tuple} windows",
+        ),
         (
             "window ids",
             f"window {first} is {axis.show(window.start(first))} to {axis.show(window.end(first))}, half-open; "
-            + ("ids begin at 0" if window.begins_at_origin else "ids are all integers, counted from 0 on the axis"),
+            + (
+                "ids begin at 0"
+                if window.begins_at_origin
+                else "ids are all integers, counted from 0 on the axis"
+            ),
         ),
         ("window class", f"{window.window_class.name}, {window.window_class.value}"),
         ("context needed", "none: neither the tuples before nor those after"),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from builtins import range as Positions
 from dataclasses import dataclass
 from enum import Enum
 
@@ -36,19 +37,19 @@ class SlidingWindow:
         start = self.end(window_id) - self.range
         return max(self.origin, start) if self.begins_at_origin else start
 
-    def extent(self, window_id: int) -> range:
+    def extent(self, window_id: int) -> Positions:
         """The positions in a window, half-open."""
         if self.begins_at_origin and window_id < 0:
-            return range(0)
-        return range(self.start(window_id), self.end(window_id))
+            return Positions(0)
+        return Positions(self.start(window_id), self.end(window_id))
 
-    def window_ids(self, position: int) -> range:
+    def window_ids(self, position: int) -> Positions:
         """The windows that hold a position; none before the origin or in a gap."""
         if self.begins_at_origin and position < self.origin:
-            return range(0)
+            return Positions(0)
         first = (position - self.origin) // self.slide
         last = (position - self.origin + self.range) // self.slide - 1
-        return range(first, last + 1)
+        return Positions(first, last + 1)
 
     def reached(self, bound: int) -> int:
         """The last window that ends at or below a bound."""

@@ -17,7 +17,9 @@ from schemas.project import Project
 
 def explain(
     query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="A query of the project.")] = None,
-    text: Annotated[str | None, typer.Option("--text", envvar="SLUICE_TEXT", help="A query's text instead.")] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", envvar="SLUICE_TEXT", help="A query's text instead.")
+    ] = None,
     project: ProjectFlag = HERE,
     output: OutputFlag = Output.table,
 ) -> None:

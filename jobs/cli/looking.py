@@ -35,7 +35,8 @@ QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="A query of 
 def show(
     query: QueryArgument,
     at: Annotated[
-        str | None, typer.Option("--at", envvar="SLUICE_AT", help="What was current then; row windows: at a seq.")
+        str | None,
+        typer.Option("--at", envvar="SLUICE_AT", help="What was current then; row windows: at a seq."),
     ] = None,
     limit: LimitFlag = 20,
     project: ProjectFlag = HERE,
@@ -169,7 +170,7 @@ def queries(project: ProjectFlag = HERE, output: OutputFlag = Output.table) -> N
     Example: sluice queries
     """
     place = Workplace(project, None)
-    rows = []
+    rows: list[tuple[str | None, ...]] = []
     for name in place.project.query_files:
         try:
             bound = place.project.query(name, lambda _: None)
@@ -182,7 +183,9 @@ def queries(project: ProjectFlag = HERE, output: OutputFlag = Output.table) -> N
 
 
 def runs(
-    query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="One query; all if left out.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(metavar="[QUERY]", help="One query; all if left out.")
+    ] = None,
     limit: LimitFlag = 20,
     project: ProjectFlag = HERE,
     lakehouse: LakehouseFlag = None,
@@ -220,8 +223,10 @@ def runs(
         tables_of = _tables(place, bound)
         if not tables_of.exists("ledger/runs"):
             continue
-        done = tables_of.read("ledger/batches").groupBy("run_id").agg(
-            {"batch_id": "max", "rows_in": "sum", "results_written": "sum", "finished_at": "max"}
+        done = (
+            tables_of.read("ledger/batches")
+            .groupBy("run_id")
+            .agg({"batch_id": "max", "rows_in": "sum", "results_written": "sum", "finished_at": "max"})
         )
         for row in tables_of.read("ledger/runs").join(done, "run_id", "left").collect():
             complete = (row["max(batch_id)"] or 0) >= row["last_batch"]
@@ -253,7 +258,8 @@ def _tables(place: Workplace, query: WindowQuery) -> QueryTables:
 def _replayed(tables: QueryTables, table: str) -> DataFrame:
     if not tables.exists(table):
         raise SluiceError(
-            f"{tables.query} has not been replayed as it is now.", f"Run `sluice replay {tables.query}` first."
+            f"{tables.query} has not been replayed as it is now.",
+            f"Run `sluice replay {tables.query}` first.",
         )
     return tables.read(table)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from schemas.stream import Stream
 
 
-class Output(str, Enum):
+class Output(StrEnum):
     """How rows are printed."""
 
     table = "table"
@@ -31,16 +31,23 @@ ProjectFlag = Annotated[
 ]
 LakehouseFlag = Annotated[
     str | None,
-    typer.Option("--lakehouse", envvar="SLUICE_LAKEHOUSE", help="Path or URI (default: .lakehouse in the project)."),
+    typer.Option(
+        "--lakehouse", envvar="SLUICE_LAKEHOUSE", help="Path or URI (default: .lakehouse in the project)."
+    ),
 ]
 MasterFlag = Annotated[
     str | None, typer.Option("--master", envvar="SLUICE_MASTER", help="A Spark master (default: local).")
 ]
-OutputFlag = Annotated[Output, typer.Option("--output", "-o", envvar="SLUICE_OUTPUT", help="How rows are printed.")]
-QuietFlag = Annotated[
-    bool, typer.Option("--quiet", "-q", envvar="SLUICE_QUIET", help="No progress, only what matters: for logs.")
+OutputFlag = Annotated[
+    Output, typer.Option("--output", "-o", envvar="SLUICE_OUTPUT", help="How rows are printed.")
 ]
-LimitFlag = Annotated[int, typer.Option("--limit", envvar="SLUICE_LIMIT", min=0, help="At most so many rows.")]
+QuietFlag = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", envvar="SLUICE_QUIET", help="No progress, only what matters: for logs."),
+]
+LimitFlag = Annotated[
+    int, typer.Option("--limit", envvar="SLUICE_LIMIT", min=0, help="At most so many rows.")
+]
 DryRunFlag = Annotated[
     bool, typer.Option("--dry-run", envvar="SLUICE_DRY_RUN", help="Say what would be done; write nothing.")
 ]

@@ -33,7 +33,10 @@ def init(
     for query in sorted(resources.files("jobs.demo").joinpath("queries").iterdir(), key=lambda q: q.name):
         (folder / "queries" / query.name).write_text(query.read_text(encoding="utf-8"), encoding="utf-8")
     say(f"Made {folder} with stream Traffic and queries {', '.join(_names(folder))}.", quiet)
-    say(f"Next: sluice generate Traffic --rows 100000 --disorder bounded --out {folder}/traffic.parquet", quiet)
+    say(
+        f"Next: sluice generate Traffic --rows 100000 --disorder bounded --out {folder}/traffic.parquet",
+        quiet,
+    )
 
 
 def _names(folder: Path) -> list[str]:
@@ -43,15 +46,22 @@ def _names(folder: Path) -> list[str]:
 def generate(
     stream: Annotated[str, typer.Argument(metavar="STREAM", help="A stream that we can make: Traffic.")],
     out: Annotated[
-        Path, typer.Option("--out", envvar="SLUICE_OUT", help=".parquet, .csv, .jsonl (also .gz), or a folder/.")
+        Path,
+        typer.Option("--out", envvar="SLUICE_OUT", help=".parquet, .csv, .jsonl (also .gz), or a folder/."),
     ],
     rows: Annotated[int, typer.Option("--rows", envvar="SLUICE_ROWS", help="How many readings.")] = 100_000,
     disorder: Annotated[
         str,
-        typer.Option("--disorder", envvar="SLUICE_DISORDER", help="none, bounded, blocks, sources or clocks."),
+        typer.Option(
+            "--disorder", envvar="SLUICE_DISORDER", help="none, bounded, blocks, sources or clocks."
+        ),
     ] = "none",
-    seed: Annotated[int, typer.Option("--seed", envvar="SLUICE_SEED", help="Another seed, other readings.")] = 0,
-    segments: Annotated[int, typer.Option("--segments", envvar="SLUICE_SEGMENTS", help="How many sensors.")] = 200,
+    seed: Annotated[
+        int, typer.Option("--seed", envvar="SLUICE_SEED", help="Another seed, other readings.")
+    ] = 0,
+    segments: Annotated[
+        int, typer.Option("--segments", envvar="SLUICE_SEGMENTS", help="How many sensors.")
+    ] = 200,
     start: Annotated[
         str, typer.Option("--start", envvar="SLUICE_START", help="The first instant, UTC.")
     ] = "2026-01-01 00:00:00",
@@ -63,7 +73,9 @@ def generate(
     ] = "60 seconds",
     punctuations: Annotated[
         Path | None,
-        typer.Option("--punctuations", envvar="SLUICE_PUNCTUATIONS", help="Write true promises to this file."),
+        typer.Option(
+            "--punctuations", envvar="SLUICE_PUNCTUATIONS", help="Write true promises to this file."
+        ),
     ] = None,
     scope: Annotated[
         str | None,
@@ -78,6 +90,8 @@ def generate(
     from datetime import datetime
 
     from jobs.generator import STREAMS
+    from jobs.generator.disorder import Disorder
+    from jobs.generator.punctuations import PunctuationScope
 
     kind = next((made for name, made in STREAMS.items() if name.lower() == stream.lower()), None)
     if kind is None:
@@ -86,20 +100,30 @@ def generate(
         instant = datetime.fromisoformat(start)
     except ValueError:
         raise SluiceError(f"--start {start!r} is no instant.", "Write e.g. '2026-01-01 00:00:00'.") from None
+    try:
+        chosen = Disorder(disorder)
+    except ValueError:
+        raise SluiceError(
+            f"--disorder {disorder!r} is none that we know.",
+            f"There are: {', '.join(d.value for d in Disorder)}.",
+        ) from None
     spec = kind.spec(
         rows=rows,
         segments=segments,
-        disorder=disorder,
+        disorder=chosen,
         seed=seed,
         start=instant,
         interval=_span(interval),
         max_delay=_span(max_delay),
-        punctuation_scope=scope,
+        punctuation_scope=None if scope is None else PunctuationScope(scope),
     )
     target = str(out) + ("/" if str(out).endswith("/") else "")
     with progress_bar("Generating", quiet) as tell:
         made = kind.generate(spec, target, punctuations, lambda done: tell(done, rows))
-    say(f"{made.rows:,} readings from {made.first_ts} to {made.last_ts} in {', '.join(map(str, made.paths))}.", quiet)
+    say(
+        f"{made.rows:,} readings from {made.first_ts} to {made.last_ts} in {', '.join(map(str, made.paths))}.",
+        quiet,
+    )
     if punctuations is not None:
         say(f"{made.punctuations:,} punctuations in {punctuations}.", quiet)
 

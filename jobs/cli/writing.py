@@ -80,21 +80,27 @@ def ingest(
 def replay(
     queries: Annotated[list[str], typer.Argument(metavar="QUERY…", help="Queries of the project.")],
     batch_rows: Annotated[
-        int | None, typer.Option("--batch-rows", envvar="SLUICE_BATCH_ROWS", min=1, help="Rows a micro-batch.")
+        int | None,
+        typer.Option("--batch-rows", envvar="SLUICE_BATCH_ROWS", min=1, help="Rows a micro-batch."),
     ] = None,
     batch_span: Annotated[
         str | None,
-        typer.Option("--batch-span", envvar="SLUICE_BATCH_SPAN", help="Arrival time a micro-batch: '10 minutes'."),
+        typer.Option(
+            "--batch-span", envvar="SLUICE_BATCH_SPAN", help="Arrival time a micro-batch: '10 minutes'."
+        ),
     ] = None,
     fuse: Annotated[
         int | None,
-        typer.Option("--fuse", envvar="SLUICE_FUSE", min=1, help="Micro-batches a Spark job (default: by size)."),
+        typer.Option(
+            "--fuse", envvar="SLUICE_FUSE", min=1, help="Micro-batches a Spark job (default: by size)."
+        ),
     ] = None,
     until: Annotated[
         int | None, typer.Option("--until", envvar="SLUICE_UNTIL", min=1, help="Last arrival (seq) to take.")
     ] = None,
     close_at_end: Annotated[
-        bool, typer.Option("--close-at-end", envvar="SLUICE_CLOSE_AT_END", help="Close what is open at the end.")
+        bool,
+        typer.Option("--close-at-end", envvar="SLUICE_CLOSE_AT_END", help="Close what is open at the end."),
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", envvar="SLUICE_FRESH", help="From the start, instead of going on.")
@@ -180,7 +186,9 @@ def _micros(words: str) -> int:
     return int(micros)
 
 
-def _gate_archive(place: Workplace, query: WindowQuery, version: int, first: int, last: int, quiet: bool) -> None:
+def _gate_archive(
+    place: Workplace, query: WindowQuery, version: int, first: int, last: int, quiet: bool
+) -> None:
     from expectations.gate import check_archive, require
 
     say(f"Checking arrivals {first:,} to {last:,} of {query.stream.name} …", quiet)
@@ -192,7 +200,9 @@ def _gate_archive(place: Workplace, query: WindowQuery, version: int, first: int
 
 
 def check(
-    name: Annotated[str | None, typer.Argument(metavar="[STREAM|QUERY]", help="One of them; all if left out.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[STREAM|QUERY]", help="One of them; all if left out.")
+    ] = None,
     project: ProjectFlag = HERE,
     lakehouse: LakehouseFlag = None,
     master: MasterFlag = None,
@@ -262,7 +272,9 @@ def _check_query(place: Workplace, name: str) -> Report:
         place.lakehouse.of_query("ledger/batches", query.name, query.revision),
     )
     groups = [group.column for group in query.groups]
-    return check_results(place.spark, place.lakehouse, query.name, paths, groups, query.window.axis.is_row_num)
+    return check_results(
+        place.spark, place.lakehouse, query.name, paths, groups, query.window.axis.is_row_num
+    )
 
 
 def pin(

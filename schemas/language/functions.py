@@ -27,7 +27,7 @@ class Bound:
     constant: int | str | None = None
 
 
-class Misfit(Exception):  # noqa: N818 - told to the user as a QueryError by the caller, who knows the place
+class Misfit(Exception):
     """An argument that a function cannot take: which one (None: the call as a whole), why, and what to do."""
 
     def __init__(self, argument: int | None, problem: str, hint: str) -> None:

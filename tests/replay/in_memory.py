@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from jobs.micro_batches import Cut, MicroBatch
-from jobs.step import State, StepRun
-from jobs.aggregates import Partials
 from jobs.punctuator import MARKS
+from jobs.step import BatchCounts, State, StepRun, empty_state
 from schemas.binding import bind_query
 from schemas.language.parser import parse
 from schemas.query import WindowQuery
@@ -21,7 +22,47 @@ from schemas.tables import archive_contract
 from tests.oracle import comparable
 from tests.oracle.strategies import Case, literal, query_text, stream_declaration
 
-RESULT_EXTRAS = ("answer_id", "sign", "batch_id")
+LATE_COLUMNS = ("seq", "missed_from", "missed_to", "missed", "behind")
+
+Steps = Sequence[Sequence[int]]
+"""The last seqs of micro-batches; each inner list is one Spark job."""
+
+
+@dataclass
+class Replayed:
+    """What a replay in memory gave; `panes` and `marks` are the final state, as text."""
+
+    results: list[dict[str, Any]] = field(default_factory=list)
+    late: list[dict[str, Any]] = field(default_factory=list)
+    counts: list[BatchCounts] = field(default_factory=list)
+    panes: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+
+    @property
+    def ledger(self) -> dict[str, int]:
+        """The ledger's totals."""
+        return {
+            "rows_in": sum(batch.rows_in for batch in self.counts),
+            "rows_used": sum(batch.used for batch in self.counts),
+            "rows_partly_late": sum(batch.partly_late for batch in self.counts),
+            "rows_late": sum(batch.late for batch in self.counts),
+            "rows_out_of_range": sum(batch.out_of_range for batch in self.counts),
+            "rows_filtered": sum(batch.filtered for batch in self.counts),
+        }
+
+    @property
+    def as_text(self) -> dict[str, Any]:
+        """All of it to the last bit, apart from the columns that name the batch."""
+
+        def texts(rows: list[dict[str, Any]]) -> list[str]:
+            return sorted(repr({k: v for k, v in row.items() if k != "batch_id"}) for row in rows)
+
+        return {
+            "results": texts(self.results),
+            "late": texts(self.late),
+            "panes": self.panes,
+            "marks": self.marks,
+        }
 
 
 def bind_case(case: Case) -> WindowQuery:
@@ -29,7 +70,8 @@ def bind_case(case: Case) -> WindowQuery:
     return bind_query("q", parse(query_text(case)), {"S": stream}, lambda _: None)
 
 
-def frames_of(spark: SparkSession, case: Case, query: WindowQuery) -> tuple[Any, Any]:
+def frames_of(spark: SparkSession, case: Case, query: WindowQuery) -> tuple[DataFrame, DataFrame]:
+    """The case's archive and its punctuations, as the lakehouse would have them."""
     columns = [c for c in archive_contract(query.stream).columns if not c.name.startswith("source_")]
     schema = ", ".join(f"`{c.name}` {c.type}" for c in columns)
     rows = [
@@ -41,93 +83,72 @@ def frames_of(spark: SparkSession, case: Case, query: WindowQuery) -> tuple[Any,
     return archive, punctuations
 
 
-def replay_in_memory(
-    spark: SparkSession, case: Case, steps: Sequence[Sequence[int]], until: int | None
-) -> dict[str, Any]:
-    """`steps` are lists of the last seqs of micro-batches; each list is one Spark job."""
+def replay_in_memory(spark: SparkSession, case: Case, steps: Steps, block: int | None = None) -> Replayed:
+    """The case through `steps`; `block` is how many positions lateness judges together, if not as many as usual."""
     query = bind_case(case)
     archive, punctuations = frames_of(spark, case, query)
-    last = until if until is not None else len(case.arrivals)
-    state = empty_state(spark, query)
-    results, late, counts = [], [], []
+    state = empty_state(query, archive)
+    pane_schema = state.panes.schema
+    replayed = Replayed()
     first, batch_id = 1, 1
     for number, ends in enumerate(steps):
         batches = []
-        for end in ends:
-            batches.append(MicroBatch(batch_id, first, end, None))
+        for key, end in enumerate(ends):
+            batches.append(MicroBatch(batch_id, first, end, key))
             first, batch_id = end + 1, batch_id + 1
-        run = _SeveralCuts(query, archive, punctuations, batches, case.close_at_end and number == len(steps) - 1)
+        cut = DrawnCut(1, None, batches[0].first_seq, tuple(b.first_seq for b in batches))
+        closes = case.close_at_end and number == len(steps) - 1
+        run = StepRun(query, archive, punctuations, batches, cut, closes)
+        if block is not None:
+            run.block = block
         step = run.run(state)
-        results += [row.asDict() for row in step.results.collect()]
+        replayed.results += as_dicts(step.results.collect())
         if step.late is not None:
-            late += [row.asDict() for row in step.late.collect()]
-        counts.append(step.counts)
-        panes = spark.createDataFrame(step.state.panes.collect(), state.panes.schema)
-        marks = spark.createDataFrame(step.state.marks.collect(), MARKS)
+            replayed.late += as_dicts(step.late.select(*LATE_COLUMNS, "batch_id").collect())
+        replayed.counts += step.counts.values()
+        panes, marks = step.state.panes.collect(), step.state.marks.collect()
         step.release()
-        state = State(panes, marks)
+        # Frames of their own, as from a table: otherwise plans would grow from step to step.
+        state = State(spark.createDataFrame(panes, pane_schema), spark.createDataFrame(marks, MARKS))
+    replayed.panes, replayed.marks = sorted(map(repr, panes)), sorted(map(repr, marks))
     archive.unpersist()
     punctuations.unpersist()
-    assert first == last + 1
-    return {
-        "results": results,
-        "late": late,
-        "counts": counts,
-        "panes": sorted(map(repr, state.panes.collect())),
-        "marks": sorted(map(repr, state.marks.collect())),
-    }
+    return replayed
 
 
-def empty_state(spark: SparkSession, query: WindowQuery) -> State:
-    """State of the right types: that of a step over nothing."""
-    columns = [c for c in archive_contract(query.stream).columns]
-    nothing = spark.createDataFrame([], ", ".join(f"`{c.name}` {c.type}" for c in columns))
-    partials = Partials(query.aggregates)
-    groups = [f"group_{place}" for place in range(len(query.groups))]
-    keyed = nothing.selectExpr(
-        "*",
-        *(f"{g.sql} as {c}" for g, c in zip(query.groups, groups, strict=True)),
-        "0L as first_id",
-        "0L as last_id",
-    )
-    panes = partials.collect(partials.prepare(keyed), *groups, "first_id", "last_id")
-    return State(spark.createDataFrame([], panes.schema), spark.createDataFrame([], MARKS))
-
-
-class _SeveralCuts(StepRun):
+@dataclass(frozen=True)
+class DrawnCut(Cut):
     """Micro-batches at drawn positions: each row's batch is looked up by its seq."""
 
-    def __init__(self, query: Any, archive: Any, punctuations: Any, batches: Any, close: bool) -> None:
-        bounds = [b.first_seq for b in batches]
-        keyed = [MicroBatch(b.batch_id, b.first_seq, b.last_seq, k) for k, b in enumerate(batches)]
-        super().__init__(query, archive, punctuations, keyed, _DrawnCut(tuple(bounds)), close)
-
-
-class _DrawnCut(Cut):
-    def __init__(self, bounds: tuple[int, ...]) -> None:
-        object.__setattr__(self, "rows", 1)
-        object.__setattr__(self, "span", None)
-        object.__setattr__(self, "first_seq", bounds[0])
-        object.__setattr__(self, "bounds", bounds)
+    bounds: tuple[int, ...] = ()
 
     @property
     def key_sql(self) -> str:
-        cases = " ".join(
-            f"when seq >= {bound} then {key}L" for key, bound in reversed(list(enumerate(self.bounds)))  # type: ignore[attr-defined]
-        )
-        return f"(case {cases} else 0L end)"
+        descending = reversed(list(enumerate(self.bounds)))
+        return f"(case {' '.join(f'when seq >= {first} then {key}L' for key, first in descending)} else 0L end)"
 
 
-def nearly(rows: Any) -> Any:
-    """Comparable rows, with averages to the last but a few bits: rounding the sum first costs one."""
-    return [
+def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Collected rows, instants in UTC: Spark gives them in the process's own zone."""
+    return [{name: _in_utc(value) for name, value in row.asDict().items()} for row in rows]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+def nearly(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Comparable rows in one order, with averages of doubles to the last but a few bits: the oracle rounds once,
+    the product rounds the sum first."""
+    told = [
         {name: _rounded(value) if name.startswith("avg") else value for name, value in row.items()}
-        for row in comparable(rows)
+        for row in comparable(list(rows))
     ]
+    return sorted(told, key=lambda row: repr(sorted(row.items())))
 
 
 def _rounded(value: Any) -> Any:
-    if isinstance(value, list | tuple) and value[0] == "double" and value[1] not in ("NaN", "inf", "-inf"):
+    if isinstance(value, tuple) and value[0] == "double" and value[1] not in ("NaN", "inf", "-inf"):
         number = float(value[1])
         return ("double", "0" if number == 0 or math.isinf(number) else f"{number:.13g}")
     return value
