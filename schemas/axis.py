@@ -54,6 +54,11 @@ class Axis:
         return "row-num" if self.attribute is None else self.attribute.name
 
     @property
+    def _power(self) -> int:
+        """Positions in one unit of a numeric attribute."""
+        return int(10**self.places)
+
+    @property
     def scale(self) -> int:
         """The greatest number of decimal places that a value of the type can have; -1 is no limit."""
         if self.type == "double":
@@ -103,11 +108,11 @@ class Axis:
             return parse_timestamp(value)
         if self.type == "date":
             return date.fromisoformat(str(value)).toordinal() - date(1970, 1, 1).toordinal()
-        return math.floor(_exact(value) * 10**self.places)
+        return math.floor(_exact(value) * self._power)
 
     def position_of(self, measure: Any) -> int:
         """The position of a measure."""
-        return math.floor(_exact(measure) * 10**self.places) if self._has_places else int(measure)
+        return math.floor(_exact(measure) * self._power) if self._has_places else int(measure)
 
     @property
     def measure_type(self) -> str:

@@ -9,20 +9,26 @@ from schemas.errors import NO_ANSWER, SluiceError
 
 def main() -> None:
     """Run the command line; a user's mistake is told without a stack trace."""
+    import typer
+
     from jobs.cli.app import app
 
     try:
-        app(standalone_mode=True)
+        # Not standalone: that would answer an interruption with 1, which is a definite no.
+        sys.exit(app(standalone_mode=False))
     except SluiceError as error:
         print(f"Error: {error.problem}", file=sys.stderr)
         if error.remedy:
             print(error.remedy, file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         print("Interrupted. What the ledger has is done; run it again to go on.", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
-        sys.exit(_crash(error))
+        if not hasattr(error, "show"):
+            sys.exit(_crash(error))
+        error.show()  # a mistake in the command line's words: Typer tells it, and names none of its classes
+        sys.exit(NO_ANSWER)
 
 
 def _crash(error: Exception) -> int:

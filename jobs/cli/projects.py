@@ -46,7 +46,7 @@ def _names(folder: Path) -> list[str]:
 def generate(
     stream: Annotated[str, typer.Argument(metavar="STREAM", help="A stream that we can make: Traffic.")],
     out: Annotated[
-        Path,
+        str,
         typer.Option("--out", envvar="SLUICE_OUT", help=".parquet, .csv, .jsonl (also .gz), or a folder/."),
     ],
     rows: Annotated[int, typer.Option("--rows", envvar="SLUICE_ROWS", help="How many readings.")] = 100_000,
@@ -117,9 +117,8 @@ def generate(
         max_delay=_span(max_delay),
         punctuation_scope=None if scope is None else PunctuationScope(scope),
     )
-    target = str(out) + ("/" if str(out).endswith("/") else "")
     with progress_bar("Generating", quiet) as tell:
-        made = kind.generate(spec, target, punctuations, lambda done: tell(done, rows))
+        made = kind.generate(spec, out, punctuations, lambda done: tell(done, rows))
     say(
         f"{made.rows:,} readings from {made.first_ts} to {made.last_ts} in {', '.join(map(str, made.paths))}.",
         quiet,

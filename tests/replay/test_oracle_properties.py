@@ -11,7 +11,8 @@ from tests.oracle import replay
 from tests.oracle.strategies import Case, cases, query_text
 from tests.replay.in_memory import LATE_COLUMNS, Replayed, Steps, nearly, replay_in_memory
 
-A_FEW = settings(max_examples=14, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+A_FEW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+TWICE_AS_DEAR = settings(A_FEW, max_examples=6)
 MOST_STEPS = 3
 
 
@@ -86,7 +87,7 @@ def test_oracle_replay_gives_what_the_definitions_give(
 
 
 @pytest.mark.slow
-@A_FEW
+@TWICE_AS_DEAR
 @given(cut_cases(ways=2))
 def test_differential_two_cuttings_agree_to_the_last_bit(
     brisk: SparkSession, drawn: tuple[Case, list[tuple[Steps, int | None]]]

@@ -54,10 +54,11 @@ def test_a_double_stands_for_the_decimal_that_it_prints_as(spark: SparkSession, 
         *(chance.uniform(-1, 1) * 10 ** chance.randint(-9, 11) for _ in range(150)),
     ]
     told = positions_in_sql(spark, axis("double", places), values)
-    wanted = [floor_position(value, places) for value in values]
+    exact = [floor_position(value, places) for value in values]
+    wanted = [position if abs(position) <= FARTHEST else None for position in exact]
     wrong = [(v, got, want) for v, got, want in zip(values, told, wanted, strict=True) if got != want]
     assert not wrong
-    assert [axis("double", places).position(value) for value in values] == wanted
+    assert [axis("double", places).position(value) for value in values] == exact
 
 
 def test_a_double_without_a_place_has_no_position(spark: SparkSession) -> None:
