@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import sluice_settings as settings
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Asset, AssetAlias
+from airflow.sdk import Asset, AssetAlias, Connection
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -40,11 +40,8 @@ class SluiceOperator(SparkSubmitOperator):
         self.py_files = os.environ.get("SLUICE_PY_FILES")
         self.env_vars = settings.spark_environment()
         self._driver_memory = os.environ.get("SLUICE_DRIVER_MEMORY", "4g")
-        quiet = settings.ROOT / "lakehouse" / "log4j2.properties"
-        self.conf = {
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
-            **(self.conf or {}),
-        }
+        master = Connection.get(self._conn_id).host or ""
+        self.conf = {**settings.spark_settings(master), **(self.conf or {})}
         super().execute(context)
         self._tell_of_asset(context)
         return self.subject

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sluice_settings as settings
@@ -79,11 +79,11 @@ def gate_of(pin: dict[str, Any]) -> dict[str, Any]:
 
 
 def replays(
-    queries: dict[str, list[str]], pins: list[dict[str, Any]], opened: Iterable[str]
+    queries: dict[str, list[str]], pins: list[dict[str, Any]], opened: Sequence[str]
 ) -> list[dict[str, Any]]:
     """One replay for each query whose streams all passed their gates, up to its first one's pin."""
     last_seq = {pin["stream"]: pin["last_seq"] for pin in pins}
-    passed = set(opened)
+    passed = set(opened[:])  # In one request: going through it asks for each, and once too often.
     chosen = []
     for query, streams in queries.items():
         if unfilled := [stream for stream in streams if stream not in last_seq]:

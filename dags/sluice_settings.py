@@ -60,3 +60,13 @@ def spark_environment() -> dict[str, str]:
         "SLUICE_PROJECT": project_folder(),
         "SLUICE_LAKEHOUSE": lakehouse_root(),
     }
+
+
+def spark_settings(master: str) -> dict[str, str]:
+    """What a session of our own would set before its JVM starts, where spark-submit has started it already."""
+    quiet = ROOT / "lakehouse" / "log4j2.properties"
+    chosen = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}"}
+    if master.startswith("local"):
+        # Two hundred tiny partitions cost more than the work in them.
+        chosen["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 1))
+    return chosen

@@ -5,7 +5,7 @@ the executors. Here each double is cut into eight whole numbers of 32 bits (limb
 limbs are summed as whole numbers, which is exact in any order, and put together once at the end.
 
 Terms are exact from 2^-75 up to 2^127 in magnitude (every number a 32-bit float can be); bits below 2^-128 are
-rounded off, term by term; a term of 2^127 or beyond counts as infinite. A limb's sum has room for 2^30 terms.
+dropped, term by term; a term of 2^127 or beyond counts as infinite. A limb's sum has room for 2^31 terms.
 `tests/benchmarks/exact_sum.py` measures the cost: none that can be told from noise.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 _WEIGHTS = (96, 64, 32, 0, -32, -64, -96, -128)
 _PLACES = range(len(_WEIGHTS))
@@ -28,25 +27,27 @@ def limb_columns(name: str) -> list[str]:
 
 
 def cut_into_limbs(rows: DataFrame, terms: Iterable[str]) -> DataFrame:
-    """`rows` with the limbs of each column of `terms` beside it; NULL where the term is."""
-    return rows.withColumns(
-        {column: F.expr(sql) for term in terms for column, sql in _limb_expressions(term).items()}
-    )
+    """`rows` with the limbs of each column of `terms` beside it; NULL where the term is.
 
-
-def _limb_expressions(term: str) -> dict[str, str]:
-    """Each limb is what rounding at its weight adds to rounding at the weight before; all of it is exact."""
-    tame = f"if(abs({term}) < {_GREATEST!r}D, {term}, if(isnull({term}), null, 0D))"
-    rounded = ["0D", *(f"(rint({tame} * {2.0**-w!r}D) * {2.0**w!r}D)" for w in _WEIGHTS)]
-    limbs = {
-        f"{term}_limb{place}": f"cast(({rounded[place + 1]} - {rounded[place]}) * {2.0 ** -_WEIGHTS[place]!r}D as bigint)"
-        for place in _PLACES
-    }
-    flags = (
-        f"case when isnan({term}) then {_NAN} when {term} >= {_GREATEST!r}D then {_PLUS}"
-        f" when {term} <= -{_GREATEST!r}D then {_MINUS} when {term} is not null then 0 end"
-    )
-    return {**limbs, f"{term}_flags": flags}
+    One limb is cut off after the other, each in a projection of its own: one expression for all would be too long
+    for the JIT compiler. One statement, since adding columns one by one has Spark analyse the plan as often.
+    """
+    names = list(terms)
+    rests = [f"if(abs({n}) < {_GREATEST!r}D, {n}, if(isnull({n}), null, 0D)) as {n}_rest0" for n in names]
+    query = f"select *, {', '.join(rests)} from {{rows}}"
+    for place, weight in enumerate(_WEIGHTS):
+        # Casting rounds towards zero, so that what is left is exact and smaller than the limb's weight.
+        limbs = [f"cast({n}_rest{place} * {2.0**-weight!r}D as bigint) as {n}_limb{place}" for n in names]
+        query = f"select *, {', '.join(limbs)} from ({query})"
+        left = [f"{n}_rest{place} - {n}_limb{place} * {2.0**weight!r}D as {n}_rest{place + 1}" for n in names]
+        query = f"select *, {', '.join(left)} from ({query})"
+    flags = [
+        f"case when isnan({n}) then {_NAN} when {n} >= {_GREATEST!r}D then {_PLUS}"
+        f" when {n} <= -{_GREATEST!r}D then {_MINUS} when {n} is not null then 0 end as {n}_flags"
+        for n in names
+    ]
+    query = f"select *, {', '.join(flags)} from ({query})"
+    return rows.sparkSession.sql(query, rows=rows)
 
 
 def merge_expressions(name: str) -> dict[str, str]:

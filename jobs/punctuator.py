@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.archived_punctuations import count_for_groups, read_patterns
-from jobs.running import running_greatest_before
+from jobs.running import no_rows, running_greatest_before
 from schemas.errors import SluiceError
 from schemas.policy import Archive, End, SlackRows, SlackSpan
 from schemas.query import WindowQuery
@@ -191,11 +191,13 @@ def never_advance(query: WindowQuery, spark: SparkSession) -> Progress:
     measure = query.window.axis.measure_type
     return Progress(
         by=(),
-        advances=spark.createDataFrame([], "pos bigint, reached bigint, released_at timestamp"),
-        highs_before=lambda late: spark.createDataFrame([], f"pos bigint, high {measure}, reached bigint"),
+        advances=no_rows(spark, "pos bigint, reached bigint, released_at timestamp"),
+        highs_before=lambda late: no_rows(spark, "pos bigint, reached bigint").withColumn(
+            "high", F.lit(None).cast(measure)
+        ),
         block=0,
         closed_to=None,
-        marks=spark.createDataFrame([], MARKS),
+        marks=no_rows(spark, MARKS),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 _BLOCK = 1 << 14
@@ -32,6 +32,12 @@ def least_at_or_above(rows: DataFrame, key: str, values: Sequence[str], by: Sequ
     for value in values:
         joined = joined.withColumn(value, F.least(F.min(value).over(inside), f"_after_{value}"))
     return joined.select(*rows.columns)
+
+
+def no_rows(spark: SparkSession, schema: str) -> DataFrame:
+    """A frame without rows. Made of a list it would be an RDD, and start Python workers for nothing."""
+    columns = (column.strip().rsplit(" ", 1) for column in schema.split(","))
+    return spark.range(0).selectExpr(*(f"cast(null as {type_}) as {name}" for name, type_ in columns))
 
 
 def join_null_safe(left: DataFrame, right: DataFrame, on: Sequence[str], how: str = "left") -> DataFrame:

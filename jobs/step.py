@@ -22,7 +22,7 @@ from jobs.aggregates import Partials
 from jobs.lateness import close_windows, judge_late, look_up_closing
 from jobs.micro_batches import Cut, MicroBatch, number_batches
 from jobs.punctuator import MARKS, Progress, advance_by_archive, advance_by_slack, never_advance, slack_of
-from jobs.running import join_null_safe
+from jobs.running import join_null_safe, no_rows
 from jobs.window_scope import assign_window_ids, summarise
 from schemas.columns import quoted
 from schemas.policy import Archive, End
@@ -78,8 +78,7 @@ def empty_state(query: WindowQuery, archive: DataFrame) -> State:
     nothing = archive.limit(0).withColumns({**groups, "first_id": F.lit(0), "last_id": F.lit(0)})
     ids = {"first_id": F.col("first_id").cast("bigint"), "last_id": F.col("last_id").cast("bigint")}
     panes = partials.collect(partials.prepare(nothing.withColumns(ids)), *groups, *ids)
-    spark = archive.sparkSession
-    return State(spark.createDataFrame([], panes.schema), spark.createDataFrame([], MARKS))
+    return State(panes, no_rows(archive.sparkSession, MARKS))
 
 
 class StepRun:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
@@ -117,6 +118,13 @@ class QueryTables:
             DeltaTable.forPath(self.spark, self.paths["state"]).delete(f"step < {step}")
 
     def _rows(self, contract: TableContract, rows: Sequence[dict[str, Any]]) -> DataFrame:
-        schema = ", ".join(f"{column.name} {column.type}" for column in contract.columns)
-        values = [tuple(row[column.name] for column in contract.columns) for row in rows]
-        return self.spark.createDataFrame(values, schema)
+        """Through Arrow: a list of rows would go by way of Python workers."""
+        named = [{column.name: row[column.name] for column in contract.columns} for row in rows]
+        types = {"bigint": pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
+        schema = pa.schema(
+            [
+                (column.name, types.get(column.type) or pa.timestamp("us", "UTC"))
+                for column in contract.columns
+            ]
+        )
+        return self.spark.createDataFrame(pa.Table.from_pylist(named, schema)).coalesce(1)

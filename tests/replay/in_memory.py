@@ -125,7 +125,9 @@ class DrawnCut(Cut):
     @property
     def key_sql(self) -> str:
         descending = reversed(list(enumerate(self.bounds)))
-        return f"(case {' '.join(f'when seq >= {first} then {key}L' for key, first in descending)} else 0L end)"
+        return (
+            f"(case {' '.join(f'when seq >= {first} then {key}L' for key, first in descending)} else 0L end)"
+        )
 
 
 def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:

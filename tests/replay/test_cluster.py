@@ -22,7 +22,7 @@ from tests.replay.projects import TEXT, make_project, start_process
 pytestmark = pytest.mark.slow
 
 SPARK_HOME = Path(pyspark.__file__).parent
-SECONDS = 240
+SECONDS = 600
 
 
 def free_port() -> int:
@@ -41,7 +41,12 @@ def daemon(kind: str, log: Path, *arguments: str) -> Iterator[None]:
         "SPARK_WORKER_DIR": str(log.parent / "work"),
         "PYSPARK_PYTHON": sys.executable,
     }
-    command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
+    command = [
+        str(SPARK_HOME / "bin" / "spark-class"),
+        f"org.apache.spark.deploy.{kind}",
+        "--host",
+        "127.0.0.1",
+    ]
     with log.open("w", encoding="utf-8") as said:
         process = subprocess.Popen(
             [*command, "--webui-port", str(free_port()), *arguments],
@@ -109,7 +114,9 @@ def test_differential_two_executors_write_what_one_process_writes(
     assert process.returncode == 0, said
     [report] = json.loads(said)
     assert (report["batches"], report["steps"]) == (3, 2)
-    assert "there" in (tmp_path / "master.log").read_text() or "sluice" in (tmp_path / "master.log").read_text()
+    assert (
+        "there" in (tmp_path / "master.log").read_text() or "sluice" in (tmp_path / "master.log").read_text()
+    )
     assert archived.outcome(there, OF_THE_RUN) == archived.outcome(here, OF_THE_RUN)
     without = (*OF_THE_RUN, "query")
     assert archived.rows(there, "ledger/batches", without) == archived.rows(here, "ledger/batches", without)

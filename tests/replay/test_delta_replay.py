@@ -99,7 +99,7 @@ def test_q1_of_wid_closed_at_its_end_then_finished(make_archive: Callable[..., A
     assert archived.constraints(q1, "state") >= {"known_kind"}
     assert archived.constraints(q1, "expirations") >= {"known_reason"}
     path = archived.tables(q1).paths["ledger/batches"]
-    with pytest.raises(Exception, match="(?i)nothing_lost|constraint"):
+    with pytest.raises(Exception, match=r"(?i)nothing_lost|constraint"):
         archived.spark.sql(f"update delta.`{path}` set rows_used = rows_used + 1")
 
     # Closed at its end it is finished: nothing new is nothing to do, more rows need --fresh.
@@ -185,11 +185,9 @@ def test_disorder_as_worked_in_semantics_however_it_is_cut(make_archive: Callabl
     # Row windows over the same arrivals: full ones close at their last row, the rest stay open at the end.
     rows = archived.query("rows", "SELECT count(*), max(x) FROM S [RANGE 4 rows SLIDE 2 rows WATTR row-num]")
     archived.replay(rows, close_at_end=True)
-    told = [
-        tuple(row[name] for name in ("window_id", "window_start", "window_end", "count", "max_x"))
-        + (row["admitted"], row["expires_order"], row["released_seq"], row["released_at"])
-        for row in archived.rows(rows, "results")
-    ]
+    columns = ("window_id", "window_start", "window_end", "count", "max_x")
+    columns += ("admitted", "expires_order", "released_seq", "released_at")
+    told = [tuple(row[name] for name in columns) for row in archived.rows(rows, "results")]
     assert told == [
         (0, 1, 3, 2, 2, 2, 4, 2, at("12:01:10")),
         (1, 1, 5, 4, 4, 4, 6, 4, at("12:01:10")),
@@ -215,7 +213,8 @@ def test_archives_that_are_missing_empty_or_one_row_and_a_gap_of_centuries(
     archived.arrive([{"x": 0.2, "ts": "2500-01-01 00:00:00"}])
     began = time.monotonic()
     assert archived.replay(gap).results == 2
-    assert time.monotonic() - began < 60, "empty windows must not be materialised"
+    # Between them lie 16 billion empty windows, which no machine makes in this time; a busy one needs a minute.
+    assert time.monotonic() - began < 300, "empty windows must not be materialised"
     found = [(row["window_id"], row["count"], row["released_seq"]) for row in archived.rows(gap, "results")]
     assert found == [(0, 1, 2), (1, 1, 2)]
     assert archived.rows(gap, "results")[0]["released_at"] == at("00:00:00", "2500-01-01")
@@ -259,7 +258,10 @@ def test_nightly_increments_with_archived_punctuations_and_null_groups(
     assert len({row["answer_id"] for row in answers}) == 4
     # Night 3: a straggler misses the closed window only; p's promise closes p's windows only.
     archived.arrive(
-        [{"g": "p", "x": 0.7, "ts": "2026-01-01 12:00:40"}, {"g": "q", "x": 1.0, "ts": "2026-01-01 12:01:10"}],
+        [
+            {"g": "p", "x": 0.7, "ts": "2026-01-01 12:00:40"},
+            {"g": "q", "x": 1.0, "ts": "2026-01-01 12:01:10"},
+        ],
         [{"seq": 7, "pattern": {"g": "p", "ts": {"to": "2026-01-01 12:02:00"}}}],
     )
     rows += archived.replay(nightly, batch_rows=1).rows
@@ -294,7 +296,9 @@ def test_rows_that_are_all_late(make_archive: Callable[..., Archived]) -> None:
             }
         ],
     )
-    late = archived.query("late", "SELECT count(*) FROM S [RANGE 2 minutes SLIDE 1 minute] PUNCTUATED BY ARCHIVE")
+    late = archived.query(
+        "late", "SELECT count(*) FROM S [RANGE 2 minutes SLIDE 1 minute] PUNCTUATED BY ARCHIVE"
+    )
     assert archived.replay(late, batch_rows=2, close_at_end=True).late == 3
     assert ledger(archived, late) == [(2, 0, 0, 2, 0, 0, 0), (1, 0, 0, 1, 0, 0, 0)]
     assert archived.rows(late, "results") == []

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 RUNNER = str(REPO / "tests" / "replay" / "killed_replay.py")
 SAME = {"batch_rows": 10, "fuse": 2}
-SECONDS = 240
+SECONDS = 600
 
 
 @pytest.fixture(scope="module")

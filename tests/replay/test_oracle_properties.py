@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ def fused(draw: st.DrawFn, cuts: list[int]) -> Steps:
     """The micro-batches that end at `cuts`, fused into a few steps."""
     inner = draw(st.lists(st.integers(1, len(cuts)), max_size=MOST_STEPS - 1, unique=True))
     bounds = sorted({0, *inner, len(cuts)})
-    return [cuts[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return [cuts[begin:end] for begin, end in pairwise(bounds)]
 
 
 @st.composite

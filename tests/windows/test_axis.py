@@ -47,7 +47,14 @@ def test_a_double_stands_for_the_decimal_that_it_prints_as(spark: SparkSession, 
     values = [
         *(near for value in boundaries for near in neighbours(value)),
         *(0.1 + 0.2, 0.3, 0.3 / 0.1, 0.1 * 3, 0.7 + 0.1, 1.1 * 1.1, 4.35 * 100, 2.675, 1.005, -0.1 - 0.2),
-        *(1e15, 1e15 - 0.125, 123456789012345.67, -123456789012345.67, 4503599627370497.5, 9007199254740993.0),
+        *(
+            1e15,
+            1e15 - 0.125,
+            123456789012345.67,
+            -123456789012345.67,
+            4503599627370497.5,
+            9007199254740993.0,
+        ),
         *(-1e15, 1e12 + 0.1, 999999999.9999999, -999999999.9999999),
         *(1e-7, -1e-7, 5e-324, -5e-324, 1e-300, 0.0, -0.0),
         *(round(chance.uniform(-1e6, 1e6), chance.randint(0, 9)) for _ in range(150)),
@@ -67,7 +74,9 @@ def test_a_double_without_a_place_has_no_position(spark: SparkSession) -> None:
 
 
 def test_decimals_dates_timestamps_and_whole_numbers(spark: SparkSession) -> None:
-    decimals = [Decimal(text) for text in ("0.00", "0.25", "-0.25", "0.19", "-0.11", "9999999.99", "-9999999.99")]
+    decimals = [
+        Decimal(text) for text in ("0.00", "0.25", "-0.25", "0.19", "-0.11", "9999999.99", "-9999999.99")
+    ]
     told = positions_in_sql(spark, axis("decimal(9,2)", 1), [*decimals, None])
     assert told == [*(floor_position(d, 1) for d in decimals), None]
     assert told[:5] == [0, 2, -3, 1, -2]
@@ -154,7 +163,9 @@ def test_steps_of_quantities() -> None:
         (axis("timestamp"), Quantity(Fraction(10**9), Unit.WEEK), "more than a can span"),
     ],
 )
-def test_quantities_that_do_not_fit_say_why_and_what_to_write(on: Axis, quantity: Quantity, said: str) -> None:
+def test_quantities_that_do_not_fit_say_why_and_what_to_write(
+    on: Axis, quantity: Quantity, said: str
+) -> None:
     with pytest.raises(DoesNotFit) as refused:
         on.steps(quantity)
     assert said in refused.value.problem

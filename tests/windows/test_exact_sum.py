@@ -89,7 +89,9 @@ def test_oracle_limbs_add_up_to_what_fsum_gives(spark: SparkSession, seed: int) 
         for terms, got in zip(lists, told, strict=True)
         if got != math.fsum(term for term in terms if term is not None)
     ]
-    assert not wrong, f"{len(wrong)} of {len(lists)} differ, the shortest: {min(wrong, key=lambda w: len(w[0]))}"
+    assert not wrong, (
+        f"{len(wrong)} of {len(lists)} differ, the shortest: {min(wrong, key=lambda w: len(w[0]))}"
+    )
 
 
 def test_differential_the_order_and_the_partitions_do_not_matter(spark: SparkSession) -> None:

@@ -1,0 +1,8 @@
+"""The modules beside the DAGs, which Airflow finds because it puts their folder on the path."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "dags"))
