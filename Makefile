@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := .demo
@@ -65,7 +65,7 @@ clean: ## remove the demo and caches; the environment stays
 	rm -rf $(DEMO) .airflow .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 
 $(VENV)/.installed: requirements.lock pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed: install it, or say PYTHON=/path/to/python3.11." >&2; exit 1; }
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info[:2] != (3, 11))" 2>/dev/null || { echo "Python 3.11 is needed: install it, or say PYTHON=/path/to/python3.11." >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
 	  -r <(awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements.lock)
