@@ -9,11 +9,11 @@ connection `spark_default` names.
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, AssetAlias, TriggerRule, task, task_group
+from airflow.sdk import DAG, AssetAlias, CronTriggerTimetable, TriggerRule, task, task_group
 
 # Airflow puts a bundle's folder on the path, but only once its own processes read it.
 if (_here := str(Path(__file__).resolve().parent)) not in sys.path:
@@ -30,8 +30,8 @@ RESULTS = AssetAlias("sluice results", group="sluice")
 
 with DAG(
     dag_id="nightly_replay",
-    schedule="0 2 * * *",
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    # Without a start date, an Airflow that has just been set up waits for the night instead of making up for the last.
+    schedule=CronTriggerTimetable("0 2 * * *", timezone="UTC", run_immediately=timedelta(0)),
     catchup=False,
     max_active_runs=1,
     default_args={"retries": 0, "execution_timeout": timedelta(hours=12)},

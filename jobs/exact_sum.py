@@ -70,24 +70,32 @@ def put_together(sums: DataFrame, names: list[str]) -> DataFrame:
             low = f"{name}_limb{place} % {2**32}L" if place else f"{name}_limb{place}"
             carried = f" + {name}_limb{place + 1} div {2**32}L" if place + 1 < len(_WEIGHTS) else ""
             digits.append(f"({low}{carried}) * {2.0 ** _WEIGHTS[place]!r}D as {name}_digit{place}")
-        digits.append(f"0D as {name}_head0, 0D as {name}_rest0")
+        digits.append(f"0D as {name}_head0, 0D as {name}_rest0, 0D as {name}_tail0")
     query = f"select *, {', '.join(digits)} from {{sums}}"
     for place in _PLACES:
         # One statement, nested: adding columns one by one would have Spark analyse the plan as often.
         added = [f"{name}_head{place} + {name}_digit{place} as {name}_head{place + 1}" for name in names]
         query = f"select *, {', '.join(added)} from ({query})"
-        lost = [
-            f"{name}_rest{place} + {_rounded_off(name, place)} as {name}_rest{place + 1}" for name in names
-        ]
+        lost = [f"{_lost(f'{name}_head', f'{name}_digit', place)} as {name}_lost{place}" for name in names]
         query = f"select *, {', '.join(lost)} from ({query})"
+        kept = [f"{name}_rest{place} + {name}_lost{place} as {name}_rest{place + 1}" for name in names]
+        query = f"select *, {', '.join(kept)} from ({query})"
+        rest = [
+            f"{name}_tail{place} + {_lost(f'{name}_rest', f'{name}_lost', place)} as {name}_tail{place + 1}"
+            for name in names
+        ]
+        query = f"select *, {', '.join(rest)} from ({query})"
     whole = f"select {', '.join(f'`{column}`' for column in sums.columns)}"
     answers = ", ".join(f"{_answer(name)} as {name}_sum" for name in names)
     return sums.sparkSession.sql(f"{whole}, {answers} from ({query})", sums=sums)
 
 
-def _rounded_off(name: str, place: int) -> str:
-    head, digit, total = f"{name}_head{place}", f"{name}_digit{place}", f"{name}_head{place + 1}"
-    return f"if(abs({head}) >= abs({digit}), ({head} - {total}) + {digit}, ({digit} - {total}) + {head})"
+def _lost(total: str, term: str, place: int) -> str:
+    """What rounding lost when `term` was added to `total`, exactly."""
+    before, added, after = f"{total}{place}", f"{term}{place}", f"{total}{place + 1}"
+    return (
+        f"if(abs({before}) >= abs({added}), ({before} - {after}) + {added}, ({added} - {after}) + {before})"
+    )
 
 
 def _answer(name: str) -> str:
@@ -97,5 +105,7 @@ def _answer(name: str) -> str:
         f"case when {flags} is null then null"
         f" when {flags} >= {_NAN} or {flags} = {_PLUS | _MINUS} then double('NaN')"
         f" when {flags} = {_PLUS} then double('Infinity') when {flags} = {_MINUS} then double('-Infinity')"
-        f" else {name}_head{last} + {name}_rest{last} end"
+        # What is left in the tail only tells on which side of a tie the rest is.
+        f" else {name}_head{last} + {name}_rest{last} * case when {name}_tail{last} = 0 then 1D"
+        f" when ({name}_tail{last} > 0) = ({name}_rest{last} > 0) then {1 + 2.0**-52!r}D else {1 - 2.0**-53!r}D end end"
     )

@@ -221,7 +221,9 @@ class _Replay:
             if step[-1].batch_id > ledger.last_batch:
                 self._step(run, cut, step, ledger.last_batch)
                 break
-        return self.tables.ledger()
+        finished = self.tables.ledger()
+        self.tables.drop_old_state(finished.last_batch)
+        return finished
 
     def _steps(
         self,

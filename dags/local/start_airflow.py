@@ -9,7 +9,6 @@ For one person on one machine: SQLite, and whoever reaches the port on this mach
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import secrets
@@ -21,6 +20,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+
+from process_sessions import leads_group_only, members, send
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -108,7 +109,7 @@ class AirflowTrouble(Exception):
 
 
 class LocalAirflow:
-    """The four processes, each the leader of a process group, so that none of their children outlives them."""
+    """The four processes, each the leader of a session, so that none of their children outlives them."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.url = f"http://127.0.0.1:{options.port}"
@@ -234,19 +235,22 @@ class LocalAirflow:
         return _get(f"{self.url}/api/v2{path}", method, body, {"Authorization": f"Bearer {token}"})
 
     def stop(self) -> None:
-        """The leaders are asked first, since they end their own children; what is left of a group is ended after."""
+        """Ask the four and the tasks that run; then end what is left of their sessions."""
         running = [process for process in self.processes.values() if process.poll() is None]
         if running:
             print("Stopping …", flush=True)
         for process in running:
             process.terminate()
+        # A task leads a group of its own, with its Spark process; the scheduler would wait until it is done.
+        for pid in members(self.processes.values()):
+            if leads_group_only(pid):
+                send(pid, signal.SIGTERM)
         deadline = time.monotonic() + STOPPED_WITHIN
+        while members(self.processes.values()) and time.monotonic() < deadline:
+            time.sleep(0.5)
+        for pid in members(self.processes.values()):
+            send(pid, signal.SIGKILL)
         for process in self.processes.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.1, deadline - time.monotonic()))
-        for process in self.processes.values():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 

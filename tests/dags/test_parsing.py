@@ -35,7 +35,7 @@ print(json.dumps({
     "max_active_runs": dag.max_active_runs,
     "tasks": {t.task_id: {
         "upstream": sorted(t.upstream_task_ids),
-        "rule": str(t.trigger_rule),
+        "rule": t.trigger_rule.value,
         "retries": t.retries,
         "at_once": t.max_active_tis_per_dag,
     } for t in dag.tasks},
@@ -81,7 +81,7 @@ def test_gates_come_before_replays_and_are_tried_once(parsed: dict[str, Any]) ->
     assert tasks["gate"]["retries"] == 0
     assert "gate" in tasks["choose_queries"]["upstream"]
     assert tasks["each_query.replay"]["upstream"] == ["choose_queries"]
-    assert tasks["each_query.check"]["upstream"] == ["each_query.replay"]
+    assert "each_query.replay" in tasks["each_query.check"]["upstream"]
     assert {tasks[name]["at_once"] for name in ("gate", "each_query.replay", "each_query.check")} == {1}
 
 

@@ -41,7 +41,7 @@ def replay_and_die(folder: Path, when: str, table: str, nth: int, *arguments: st
 
 def replay_and_be_killed(folder: Path, committed: Path, *arguments: str) -> None:
     """Killed at a random moment after the commit that writes the file `committed`."""
-    process = start_process(folder, "-m", "jobs.cli", "replay", *arguments)
+    process = start_process(folder, "-c", "from jobs.cli import main; main()", "replay", *arguments)
     deadline = time.monotonic() + SECONDS
     while not committed.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
